@@ -1,0 +1,254 @@
+"""What can be asked: one model a capability. Forms, flags, TOML, wire and records all come from these fields."""
+
+import json
+import tomllib
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import tomli_w
+from pydantic import Field, TypeAdapter, ValidationError
+
+from explorer.errors import ExplorerError
+from explorer.schemas.base import Request, note
+
+Device = Literal["auto", "cpu", "mps", "cuda"]
+Data = Literal["digits", "linear"]
+Precision = Literal["float32", "float16", "bfloat16"]
+DeploymentTarget = Literal["iOS15", "iOS16", "iOS17", "iOS18"]
+
+SOURCE_HELP = "a file, file.py:factory, package.module:factory or job:ID"
+
+
+class InspectSpec(Request):
+    """Describe a model file without running code from it or loading its weights."""
+
+    kind: Literal["inspect"] = "inspect"
+    source: str = Field(min_length=1, description="the file or .mlpackage folder to describe", json_schema_extra=note(path=True))
+
+
+class TrainSpec(Request):
+    """Train a model on one of the data sets."""
+
+    kind: Literal["train"] = "train"
+    source: str = Field(
+        "samples/digits_cnn.py:digits_cnn",
+        min_length=1,
+        description=f"the model: {SOURCE_HELP}",
+        json_schema_extra=note(path=True),
+    )
+    weights: str | None = Field(
+        None,
+        description="start from these weights: a state dict file or job:ID",
+        json_schema_extra=note(path=True, group="model"),
+    )
+    data: Data = Field(
+        "digits", description="the data set: digits (8x8 images, 10 classes) or linear (a noisy linear map, 10 inputs)"
+    )
+    epochs: int = Field(12, ge=1, le=100_000, description="passes over the training data", json_schema_extra=note(unit="epochs"))
+    batch_size: int = Field(32, ge=1, le=65_536, description="samples in one step", json_schema_extra=note(unit="samples"))
+    learning_rate: float = Field(3e-3, gt=0, le=10, description="peak learning rate")
+    optimizer: Literal["adamw", "adam", "sgd"] = Field(
+        "adamw", description="how weights are updated", json_schema_extra=note(group="optimizer")
+    )
+    weight_decay: float = Field(
+        0.01, ge=0, le=1, description="pull of the weights towards zero", json_schema_extra=note(group="optimizer")
+    )
+    momentum: float = Field(0.9, ge=0, lt=1, description="momentum of sgd", json_schema_extra=note(group="optimizer"))
+    schedule: Literal["cosine", "constant"] = Field(
+        "cosine", description="learning rate over the run", json_schema_extra=note(group="optimizer")
+    )
+    clip_grad_norm: float | None = Field(
+        None, gt=0, description="scale gradients down to this norm", json_schema_extra=note(group="optimizer")
+    )
+    device: Device = Field("auto", description="auto takes MPS, then CUDA, then CPU", json_schema_extra=note(group="device"))
+    precision: Precision = Field(
+        "float32", description="float16 and bfloat16 are mixed precision", json_schema_extra=note(group="device")
+    )
+    threads: int | None = Field(
+        None,
+        ge=1,
+        le=1024,
+        description="CPU threads; default all that this process may use",
+        json_schema_extra=note(unit="threads", group="device"),
+    )
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="seed of weights and sample order", json_schema_extra=note(group="run"))
+    log_every_steps: int = Field(
+        10,
+        ge=1,
+        le=100_000,
+        description="losses are read from the device this often",
+        json_schema_extra=note(unit="steps", group="run"),
+    )
+    checkpoint_every_steps: int = Field(
+        500, ge=0, description="0: only at the end", json_schema_extra=note(unit="steps", group="run")
+    )
+
+
+class ConvertSpec(Request):
+    """Convert a torch model to ONNX or Core ML and check the result against its source."""
+
+    kind: Literal["convert"] = "convert"
+    source: str = Field(min_length=1, description=f"the model: {SOURCE_HELP}", json_schema_extra=note(path=True))
+    weights: str | None = Field(
+        None,
+        description="weights for the model: a state dict file or job:ID",
+        json_schema_extra=note(path=True, group="model"),
+    )
+    target: Literal["onnx", "coreml"] = Field("onnx", description="the format to write")
+    precision: Literal["float16", "float32"] = Field("float16", description="of the Core ML program; ONNX keeps float32")
+    deployment_target: DeploymentTarget = Field("iOS17", description="oldest system that must run the Core ML program")
+    opset: int = Field(18, ge=18, le=23, description="ONNX operator set", json_schema_extra=note(group="onnx"))
+    dynamic_batch: bool = Field(
+        True, description="leave the batch size open in the ONNX file", json_schema_extra=note(group="onnx")
+    )
+    input_name: str = Field("input", min_length=1, description="name of the input", json_schema_extra=note(group="names"))
+    output_name: str = Field("output", min_length=1, description="name of the output", json_schema_extra=note(group="names"))
+    data: Data | None = Field(
+        None,
+        description="data for the check; default what the model was trained on, else random inputs",
+        json_schema_extra=note(group="check"),
+    )
+    check_samples: int = Field(
+        360,
+        ge=2,
+        le=100_000,
+        description="inputs that the check runs",
+        json_schema_extra=note(unit="samples", group="check"),
+    )
+    output: str | None = Field(None, description="also write the result here", json_schema_extra=note(path=True, group="output"))
+
+
+class QuantizeSpec(Request):
+    """Store weights, or weights and activations, in eight bits and check what that costs."""
+
+    kind: Literal["quantize"] = "quantize"
+    source: str = Field(
+        min_length=1,
+        description="an .onnx file, an .mlpackage or the job:ID that made one",
+        json_schema_extra=note(path=True),
+    )
+    method: Literal["auto", "static_int8", "weights_int8"] = Field(
+        "auto", description="static_int8 for ONNX, weights_int8 for Core ML"
+    )
+    data: Data | None = Field(None, description="calibration and held-out data; default what the model was trained on")
+    calibration_samples: int = Field(
+        256,
+        ge=1,
+        le=100_000,
+        description="training samples that set the ranges",
+        json_schema_extra=note(unit="samples", group="calibration"),
+    )
+    per_channel: bool = Field(True, description="a scale for each output channel", json_schema_extra=note(group="calibration"))
+    max_accuracy_drop: float = Field(
+        0.01, ge=0, le=1, description="the job fails when accuracy falls by more", json_schema_extra=note(group="check")
+    )
+    output: str | None = Field(None, description="also write the result here", json_schema_extra=note(path=True, group="output"))
+
+
+class PruneSpec(Request):
+    """Remove weights: singly (L1, made permanent) or whole channels, with fine-tuning after."""
+
+    kind: Literal["prune"] = "prune"
+    source: str = Field(min_length=1, description=f"the model: {SOURCE_HELP}", json_schema_extra=note(path=True))
+    weights: str | None = Field(
+        None,
+        description="weights for the model: a state dict file or job:ID",
+        json_schema_extra=note(path=True, group="model"),
+    )
+    method: Literal["structural", "l1_unstructured"] = Field(
+        "structural", description="structural removes channels; l1_unstructured only sets weights to zero"
+    )
+    amount: float = Field(0.5, gt=0, lt=1, description="share of channels or weights to remove")
+    finetune_epochs: int = Field(
+        6, ge=0, le=100_000, description="training after structural pruning", json_schema_extra=note(unit="epochs")
+    )
+    learning_rate: float = Field(2e-3, gt=0, le=10, description="of the fine-tuning", json_schema_extra=note(group="fine-tuning"))
+    batch_size: int = Field(
+        32,
+        ge=1,
+        le=65_536,
+        description="samples in one fine-tuning step",
+        json_schema_extra=note(unit="samples", group="fine-tuning"),
+    )
+    data: Data | None = Field(None, description="data for fine-tuning and accuracy; default what the model was trained on")
+    device: Device = Field("auto", description="auto takes MPS, then CUDA, then CPU", json_schema_extra=note(group="fine-tuning"))
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="seed of the sample order", json_schema_extra=note(group="fine-tuning"))
+    max_accuracy_drop: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="the job fails when accuracy falls by more; default: only shown",
+        json_schema_extra=note(group="check"),
+    )
+
+
+class BenchmarkSpec(Request):
+    """Compare ONNX files: bytes, held-out accuracy and latency against the first, interleaved."""
+
+    kind: Literal["benchmark"] = "benchmark"
+    models: list[str] = Field(min_length=1, description="ONNX files or job:ID; the first is the baseline")
+    names: list[str] = Field(default_factory=list, description="a name for each model", json_schema_extra=note(group="output"))
+    data: Data | None = Field(None, description="held-out data; default what the first model was trained on")
+    batch_size: int = Field(1, ge=1, le=65_536, description="samples in one call", json_schema_extra=note(unit="samples"))
+    threads: int = Field(1, ge=1, le=1024, description="threads of each runtime session", json_schema_extra=note(unit="threads"))
+    rounds: int = Field(
+        300, ge=20, le=100_000, description="interleaved rounds that are timed", json_schema_extra=note(unit="rounds")
+    )
+    seed: int = Field(
+        0, ge=0, le=2**31 - 1, description="seed of the order and the bootstrap", json_schema_extra=note(group="output")
+    )
+
+
+Spec = InspectSpec | TrainSpec | ConvertSpec | QuantizeSpec | PruneSpec | BenchmarkSpec
+AnySpec = Annotated[Spec, Field(discriminator="kind")]
+SPEC_ADAPTER: TypeAdapter[Spec] = TypeAdapter(AnySpec)
+SPEC_TYPES: dict[str, type[Spec]] = {
+    "inspect": InspectSpec,
+    "train": TrainSpec,
+    "convert": ConvertSpec,
+    "quantize": QuantizeSpec,
+    "prune": PruneSpec,
+    "benchmark": BenchmarkSpec,
+}
+
+
+def parse_spec(values: Mapping[str, Any], origin: str = "spec") -> Spec:
+    """A validated spec from plain values; raises `ExplorerError` naming `origin` and each wrong field."""
+    kind = values.get("kind")
+    if kind not in SPEC_TYPES:
+        raise ExplorerError(f"{origin}: kind is {kind!r}", f"one of {', '.join(SPEC_TYPES)}")
+    try:
+        return SPEC_TYPES[kind].model_validate(dict(values))
+    except ValidationError as error:
+        raise ExplorerError(f"{origin}: {explain(error)}", f"`explorer {kind} --help` lists the fields") from None
+
+
+def explain(error: ValidationError) -> str:
+    """The errors of a validation, a clause each: field, value and what was expected."""
+    clauses = []
+    for item in error.errors(include_url=False):
+        field = ".".join(str(part) for part in item["loc"]) or "value"
+        given = "" if item["type"] == "missing" else f" (given {item['input']!r})"
+        clauses.append(f"{field}: {item['msg'][:1].lower()}{item['msg'][1:]}{given}")
+    return "; ".join(clauses)
+
+
+def spec_from_toml(text: str, origin: str) -> Spec:
+    """The spec in a TOML document; `origin` names the file in errors."""
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ExplorerError(f"{origin} is not TOML ({error})", "mend that line") from None
+    return parse_spec(values, origin)
+
+
+def spec_to_toml(spec: Spec) -> str:
+    """The TOML twin of a spec: fields in order, unset ones left out. `spec_from_toml` gives the same spec back."""
+    return tomli_w.dumps(json.loads(spec.model_dump_json(exclude_none=True)))
+
+
+def parent_jobs(spec: Spec) -> list[str]:
+    """IDs of the jobs whose results this spec builds on, in order, each once."""
+    sources = list(spec.models) if isinstance(spec, BenchmarkSpec) else [spec.source, getattr(spec, "weights", None)]
+    found = [text.removeprefix("job:") for text in sources if text and text.startswith("job:")]
+    return list(dict.fromkeys(found))
