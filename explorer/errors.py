@@ -16,5 +16,9 @@ class ExplorerError(Exception):
         return f"{self.message}: {self.remedy}" if self.remedy else self.message
 
 
+class UsageError(ExplorerError):
+    """The command line was used wrongly; exits 2."""
+
+
 class Cancelled(BaseException):
     """The job was asked to stop; a BaseException so that no `except Exception` swallows it."""

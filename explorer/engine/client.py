@@ -1,13 +1,24 @@
 """The async API to the engine: all that screens and the command line hold."""
 
-from collections.abc import AsyncIterator
-from typing import Protocol
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import Any, Protocol
 
-from explorer.schemas.events import Event
-from explorer.schemas.jobs import Command, EngineStatus, JobRemoved, JobSummary
+from explorer.engine.start import open_engine
+from explorer.engine.wire import read_message, write_message
+from explorer.errors import ExplorerError
+from explorer.schemas.events import EVENT_ADAPTER, Event
+from explorer.schemas.jobs import Call, Command, EngineStatus, JobRemoved, JobSummary, Reply
+from explorer.schemas.paths import with_absolute_paths
 from explorer.schemas.readings import HardwareSample, Inventory
-from explorer.schemas.results import JobResult
-from explorer.schemas.specs import Spec
+from explorer.schemas.results import RESULT_ADAPTER, JobResult
+from explorer.schemas.specs import SPEC_ADAPTER, Spec
+
+# Items of one stream that wait here; beyond that the socket fills and the engine reads the file later.
+QUEUE_ITEMS = 1024
 
 
 class Engine(Protocol):
@@ -70,3 +81,146 @@ class Engine(Protocol):
     async def aclose(self) -> None:
         """Hang up; jobs and engine go on."""
         ...
+
+
+class EngineClient:
+    """An `Engine` over the Unix socket. Make one with `connect()`."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._ids = itertools.count(1)
+        self._waiting: dict[int, asyncio.Queue[Reply | None]] = {}
+        self._closed = False
+        self._listening = asyncio.create_task(self._listen())
+
+    async def submit(self, spec: Spec) -> JobSummary:
+        return JobSummary.model_validate(await self._call("submit", **_request(spec)))
+
+    async def answer(self, spec: Spec) -> JobResult:
+        return RESULT_ADAPTER.validate_python(await self._call("answer", **_request(spec)))
+
+    async def jobs(self) -> list[JobSummary]:
+        return [JobSummary.model_validate(item) for item in await self._call("jobs")]
+
+    async def job(self, job_id: str) -> JobSummary:
+        return JobSummary.model_validate(await self._call("job", job_id=job_id))
+
+    async def spec(self, job_id: str) -> Spec:
+        return SPEC_ADAPTER.validate_python(await self._call("spec", job_id=job_id))
+
+    async def log(self, job_id: str, tail_bytes: int = 65_536) -> str:
+        return str(await self._call("log", job_id=job_id, tail_bytes=tail_bytes))
+
+    async def control(self, job_id: str, command: Command) -> JobSummary:
+        return JobSummary.model_validate(await self._call("control", job_id=job_id, command=command))
+
+    async def remove(self, job_id: str) -> None:
+        await self._call("remove", job_id=job_id)
+
+    async def follow(self, job_id: str, since: int = 0) -> AsyncIterator[Event]:
+        async with aclosing(self._stream("follow", job_id=job_id, since=since)) as items:
+            async for item in items:
+                yield EVENT_ADAPTER.validate_python(item)
+
+    async def watch_jobs(self) -> AsyncIterator[JobSummary | JobRemoved]:
+        async with aclosing(self._stream("watch_jobs")) as items:
+            async for item in items:
+                yield (JobSummary if "state" in item else JobRemoved).model_validate(item)
+
+    async def inventory(self) -> Inventory:
+        return Inventory.model_validate(await self._call("inventory"))
+
+    async def watch_hardware(self) -> AsyncIterator[HardwareSample]:
+        async with aclosing(self._stream("watch_hardware")) as items:
+            async for item in items:
+                yield HardwareSample.model_validate(item)
+
+    async def status(self) -> EngineStatus:
+        return EngineStatus.model_validate(await self._call("status"))
+
+    async def stop(self) -> None:
+        await self._call("stop")
+
+    async def aclose(self) -> None:
+        self._writer.close()
+        self._listening.cancel()
+        await asyncio.gather(self._listening, return_exceptions=True)
+        self._hang_up()
+
+    async def _listen(self) -> None:
+        try:
+            while (reply := await read_message(self._reader, Reply)) is not None:
+                if (queue := self._waiting.get(reply.id)) is not None:
+                    await queue.put(reply)
+        except (ExplorerError, ConnectionError):
+            pass
+        finally:
+            self._hang_up()
+
+    def _hang_up(self) -> None:
+        """Wake everybody who waits for an answer that will not come."""
+        self._closed = True
+        for queue in self._waiting.values():
+            if queue.full():
+                queue.get_nowait()
+            queue.put_nowait(None)
+
+    async def _call(self, method: str, **params: Any) -> Any:
+        async with self._conversation(method, params) as (_, queue):
+            return _checked(await queue.get()).result
+
+    async def _stream(self, method: str, **params: Any) -> AsyncGenerator[Any, None]:
+        async with self._conversation(method, params) as (call_id, queue):
+            try:
+                while (reply := _checked(await queue.get())).more:
+                    yield reply.result
+            finally:
+                if not self._closed:
+                    await self._send(Call(id=0, method="unfollow", params={"id": call_id}))
+
+    @asynccontextmanager
+    async def _conversation(
+        self, method: str, params: dict[str, Any]
+    ) -> "AsyncIterator[tuple[int, asyncio.Queue[Reply | None]]]":
+        if self._closed:
+            raise EngineLostError
+        call_id = next(self._ids)
+        queue: asyncio.Queue[Reply | None] = asyncio.Queue(QUEUE_ITEMS)
+        self._waiting[call_id] = queue
+        try:
+            await self._send(Call(id=call_id, method=method, params=params))
+            yield call_id, queue
+        finally:
+            del self._waiting[call_id]
+
+    async def _send(self, call: Call) -> None:
+        try:
+            await write_message(self._writer, call)
+        except ConnectionError:
+            raise EngineLostError from None
+
+
+class EngineLostError(ExplorerError):
+    """The engine went away; jobs go on, and a new `connect()` finds them."""
+
+    def __init__(self) -> None:
+        super().__init__("the engine is gone", "jobs go on; connect again")
+
+
+async def connect(*, start: bool = True) -> EngineClient:
+    """A client of this user's engine on this host, started when none answers (unless `start` is False)."""
+    return EngineClient(*await open_engine(start=start))
+
+
+def _request(spec: Spec) -> dict[str, Any]:
+    folder = Path.cwd()
+    return {"spec": with_absolute_paths(spec, folder).model_dump(mode="json"), "cwd": str(folder)}
+
+
+def _checked(reply: Reply | None) -> Reply:
+    if reply is None:
+        raise EngineLostError
+    if reply.error is not None:
+        raise ExplorerError(reply.error, reply.remedy)
+    return reply

@@ -13,11 +13,13 @@ PROTOCOL = 1
 
 
 class JobRecord(Record):
-    """The content of `spec.json`: the whole request, when (Unix seconds) and on which host it was made."""
+    """The content of `spec.json`: the whole request, when (Unix seconds), on which host and in which folder it was made."""
 
     id: str
     created: float
     host: str
+    cwd: str
+    model: str
     spec: AnySpec
 
 

@@ -9,7 +9,7 @@ from explorer.schemas.events import Finding
 
 
 class Check(Record):
-    """Outputs compared with the source's on `samples` inputs; `agreement` is the share with the same class, None without classes."""
+    """Outputs against the source's on `samples` inputs; `agreement` is the share with the same class, None without classes."""
 
     runtime: str
     mode: str

@@ -1,0 +1,116 @@
+"""Submitting a job and following it to its end: progress on standard error, the answer on standard output."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from explorer import home
+from explorer.cli.show import result_lines
+from explorer.engine.client import Engine, connect
+from explorer.schemas.events import Event, Failure, Finding, Log, Metric, Progress, Result, State
+from explorer.schemas.jobs import JobSummary
+from explorer.schemas.results import RESULT_ADAPTER
+from explorer.schemas.specs import Spec
+
+# Result fields that name something below the job's artifacts.
+ARTIFACT_FIELDS = ("output", "model", "checkpoint")
+
+
+class Ticker:
+    """What a job says, for a person at a terminal or a log file: one rewritten line, or a line a change."""
+
+    def __init__(self) -> None:
+        self._rewrites = sys.stderr.isatty()
+        self._open = False
+        self._last = ""
+
+    def show(self, event: Event) -> None:
+        match event:
+            case Progress():
+                self._line(f"  {_percent(event)} {event.message}", rewrite=True)
+            case Log():
+                self._line(f"  {event.text}")
+            case Finding():
+                self._line(f"  {event.severity}: {event.title}" + (f" ({event.evidence})" if event.evidence else ""))
+            case State():
+                self._line(f"  {event.state}" + (f": {event.reason}" if event.reason else ""))
+            case _:
+                pass
+
+    def close(self) -> None:
+        if self._open:
+            print(file=sys.stderr)
+            self._open = False
+
+    def _line(self, text: str, *, rewrite: bool = False) -> None:
+        if rewrite and not self._rewrites:
+            return
+        if text == self._last:
+            return
+        self._last = text
+        head = "\r\x1b[K" if self._open else ""
+        print(head + text, end="" if rewrite else "\n", file=sys.stderr, flush=True)
+        self._open = rewrite
+
+
+async def follow_to_end(engine: Engine, job: JobSummary, ticker: Ticker | None = None) -> dict[str, Any]:
+    """Follow a job and give its answer as plain data: `job`, `state`, and the result's fields or `error` and `remedy`."""
+    answer: dict[str, Any] = {"job": job.id}
+    async for event in engine.follow(job.id):
+        if ticker:
+            ticker.show(event)
+        note(answer, event)
+    if ticker:
+        ticker.close()
+    return answer
+
+
+def note(answer: dict[str, Any], event: Event) -> None:
+    """Add what an event says to a job's answer."""
+    match event:
+        case Result():
+            answer |= {key: value for key, value in event.result.items() if key not in ("job", "state")}
+            folder = home.jobs_folder() / answer["job"] / "artifacts"
+            answer |= {key: str(folder / answer[key]) for key in ARTIFACT_FIELDS if answer.get(key)}
+        case Failure():
+            answer |= {"error": event.message, "remedy": event.remedy, "cause": event.cause, "log_tail": event.log_tail}
+        case State():
+            answer["state"] = event.state
+            answer["headline"] = event.reason
+        case Metric() | Progress() | Log() | Finding():
+            pass
+        case _:
+            pass
+
+
+async def submit_and_follow(spec: Spec, *, as_json: bool, detach: bool = False) -> int:
+    """Run a spec as a job; exit 0 when it was done well."""
+    engine = await connect()
+    try:
+        job = await engine.submit(spec)
+        if detach:
+            print(json.dumps({"job": job.id}) if as_json else job.id)
+            return 0
+        print(f"{job.kind} {job.model}, job {job.id}", file=sys.stderr)
+        answer = await follow_to_end(engine, job, Ticker())
+    finally:
+        await engine.aclose()
+    return finish(answer, as_json=as_json)
+
+
+def finish(answer: dict[str, Any], *, as_json: bool) -> int:
+    """Print a job's answer and give the exit code for it."""
+    done = answer.get("state") == "done"
+    if as_json:
+        print(json.dumps(answer))
+    elif done:
+        print("\n".join(result_lines(RESULT_ADAPTER.validate_python(answer), Path(answer.get("output", "")))))
+    if not done:
+        text = ": ".join(filter(None, [answer.get("error") or f"the job was {answer.get('state')}", answer.get("remedy")]))
+        print(f"explorer: {text}", file=sys.stderr)
+    return 0 if done else 1
+
+
+def _percent(event: Progress) -> str:
+    return f"{event.done / event.total:4.0%}" if event.total else "  – "

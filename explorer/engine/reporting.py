@@ -1,0 +1,117 @@
+"""The reporter of a job folder: events out, commands in, both cheap enough for every step."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from explorer import files
+from explorer.engine.events_file import EventReader, EventWriter
+from explorer.engine.jobs import JobFolder
+from explorer.errors import Cancelled
+from explorer.schemas.events import Artifact, Finding, Log, Metric, Progress, Severity, State
+from explorer.schemas.jobs import Command, ControlLine
+
+# Screens repaint at 4 Hz, so progress and metrics are written no oftener.
+FLUSH_INTERVAL_S = 0.25
+PAUSE_POLL_S = 0.05
+
+
+class JobReporter:
+    """A `Reporter` over a job folder. Metrics and progress are gathered and written every quarter second."""
+
+    def __init__(self, job: JobFolder, writer: EventWriter) -> None:
+        self._job = job
+        self._writer = writer
+        self._commands = EventReader(job.control_path)
+        self._progress: Progress | None = None
+        self._steps: list[int] = []
+        self._values: dict[str, list[float]] = {}
+        self._next_flush_s = 0.0
+        self._once: set[str] = set()
+
+    @property
+    def folder(self) -> Path:
+        return self._job.artifacts_path
+
+    def progress(self, done: float, total: float | None, message: str = "", unit: str = "") -> None:
+        self._progress = Progress(done=done, total=total, message=message, unit=unit)
+        self._flush_when_due()
+
+    def metric(self, steps: Sequence[int], values: Mapping[str, Sequence[float]]) -> None:
+        if values.keys() != self._values.keys():
+            self._flush_metrics()
+            self._values = {name: [] for name in values}
+        self._steps.extend(steps)
+        for name, column in values.items():
+            self._values[name].extend(column)
+        self._flush_when_due()
+
+    def log(self, text: str, level: Severity = "info") -> None:
+        self.flush()
+        self._writer.write(Log(text=text, level=level))
+
+    def finding(self, severity: Severity, title: str, evidence: str = "", remedy: str = "") -> None:
+        self.flush()
+        self._writer.write(Finding(severity=severity, title=title, evidence=evidence, remedy=remedy))
+
+    @contextmanager
+    def artifact(self, name: str) -> Iterator[Path]:
+        target = self.folder / name
+        with files.written_by_rename(target) as path:
+            yield path
+        self.flush()
+        self._writer.write(Artifact(name=name, bytes=files.size_bytes(target)))
+
+    def control(self) -> frozenset[str]:
+        self._flush_when_due()
+        if not self._commands.has_more():
+            return frozenset()
+        if self._read_commands() == "pause":
+            self._wait_while_paused()
+        once, self._once = frozenset(self._once), set()
+        return once
+
+    def flush(self) -> None:
+        """Write what was gathered."""
+        self._flush_metrics()
+        if self._progress is not None:
+            self._writer.write(self._progress)
+            self._progress = None
+        self._next_flush_s = time.monotonic() + FLUSH_INTERVAL_S
+
+    def _flush_when_due(self) -> None:
+        if time.monotonic() >= self._next_flush_s:
+            self.flush()
+
+    def _flush_metrics(self) -> None:
+        if self._steps:
+            self._writer.write(Metric(steps=self._steps, values=self._values))
+            self._steps = []
+            self._values = {name: [] for name in self._values}
+
+    def _read_commands(self) -> Command | None:
+        """The last pause or resume among the new commands; remembers one-shot ones and raises on cancel."""
+        standing: Command | None = None
+        for line in self._commands.read_lines():
+            try:
+                command = ControlLine.model_validate_json(line).command
+            except ValidationError:
+                continue
+            if command == "cancel":
+                self.flush()
+                raise Cancelled
+            if command == "checkpoint":
+                self._once.add(command)
+            else:
+                standing = command
+        return standing
+
+    def _wait_while_paused(self) -> None:
+        self.flush()
+        self._writer.write(State(state="paused"))
+        while self._read_commands() != "resume":
+            time.sleep(PAUSE_POLL_S)
+        self._writer.write(State(state="running"))

@@ -1,0 +1,125 @@
+"""The process that runs one job: `python -m explorer.engine.worker FOLDER`, by the engine or by hand.
+
+With `--warm` it imports torch first and waits on standard input for the folder's path.
+"""
+
+import faulthandler
+import importlib
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn
+
+from explorer.engine.events_file import EventWriter
+from explorer.engine.headline import headline
+from explorer.engine.jobs import JobFolder, LockHeldError
+from explorer.engine.reporting import JobReporter
+from explorer.errors import Cancelled, ExplorerError
+from explorer.schemas.events import Failure, Result, State
+from explorer.schemas.results import JobResult
+from explorer.schemas.specs import Spec
+
+# Everything the program can do: the kind of a spec and the function that does it.
+CAPABILITIES = {
+    "inspect": "explorer.models.inspect:run",
+    "train": "explorer.training.train:run",
+    "convert": "explorer.conversion.convert:run",
+    "quantize": "explorer.compression.quantize:run",
+    "prune": "explorer.compression.prune:run",
+    "benchmark": "explorer.inference.benchmark:run",
+}
+EXIT_LOCK_HELD = 3
+
+
+def main(arguments: list[str]) -> int:
+    """Exit 0 when the job ended well, 1 when it failed or was cancelled, 3 when another worker has it."""
+    if arguments == ["--warm"]:
+        importlib.import_module("torch")
+        line = sys.stdin.readline().strip()
+        if not line:
+            return 0
+        arguments = [line]
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m explorer.engine.worker FOLDER\n")
+        return 2
+    return run_job(JobFolder(Path(arguments[0])))
+
+
+def run_job(job: JobFolder) -> int:
+    """Run the job of a folder to its last state, holding its lock."""
+    try:
+        with job.locked():
+            _send_output_to(job.log_path)
+            signal.signal(signal.SIGTERM, _cancelled)
+            writer = EventWriter(job.events_path)
+            return _run(job, writer)
+    except LockHeldError:
+        return EXIT_LOCK_HELD
+
+
+def _run(job: JobFolder, writer: EventWriter) -> int:
+    writer.write(State(state="running", pid=os.getpid()))
+    reporter = JobReporter(job, writer)
+    try:
+        record = job.record()
+        sys.path.insert(0, record.cwd)
+        result = _call(record.spec, reporter)
+    except Cancelled:
+        reporter.flush()
+        writer.write(State(state="cancelled", reason="cancelled"))
+        return 1
+    except BaseException as error:
+        traceback.print_exc()
+        reporter.flush()
+        failure = describe(error, job)
+        writer.write(failure)
+        writer.write(State(state="failed", reason=failure.message))
+        return 1
+    reporter.flush()
+    writer.write(Result(result=result.model_dump(mode="json")))
+    writer.write(State(state="done", reason=headline(result)))
+    return 0
+
+
+def _call(spec: Spec, reporter: JobReporter) -> JobResult:
+    module, _, function = CAPABILITIES[spec.kind].partition(":")
+    result: Any = getattr(importlib.import_module(module), function)(spec, reporter)
+    return result  # type: ignore[no-any-return]
+
+
+def describe(error: BaseException, job: JobFolder) -> Failure:
+    """An exception as people should read it; one that nobody expected brings the end of the log along."""
+    if isinstance(error, ExplorerError):
+        return Failure(message=error.message, remedy=error.remedy, cause="refused")
+    cause = type(error).__name__
+    if isinstance(error, MemoryError):
+        return Failure(message="this machine has not enough memory for the job", remedy="make the batch smaller", cause=cause)
+    first_line = (str(error).strip().splitlines() or [""])[0]
+    return Failure(
+        message=f"{cause}: {first_line}" if first_line else cause,
+        remedy="the log has the whole story",
+        cause=cause,
+        log_tail=job.log_tail_lines(),
+    )
+
+
+def _send_output_to(path: Path) -> None:
+    """Point standard output and error, also those of C++ libraries, at the job's log."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(fd, 1)
+    os.dup2(fd, 2)
+    os.close(fd)
+    faulthandler.enable()
+
+
+def _cancelled(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise Cancelled
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

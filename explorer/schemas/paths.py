@@ -1,0 +1,35 @@
+"""Paths in a spec made absolute, so that a job means the same from any folder."""
+
+from pathlib import Path
+
+from explorer.schemas.fields import spec_fields
+from explorer.schemas.specs import Spec
+
+
+def with_absolute_paths(spec: Spec, folder: Path) -> Spec:
+    """The same spec with every file it names made absolute below `folder`; `job:ID`, modules and samples stay."""
+    changes: dict[str, object] = {}
+    for field in spec_fields(type(spec)):
+        value = getattr(spec, field.name)
+        if field.type == "list" and field.name == "models":
+            changes[field.name] = [absolute_source(text, folder) for text in value]
+        elif field.is_path and isinstance(value, str):
+            changes[field.name] = absolute_source(value, folder)
+    return spec.model_copy(update=changes)
+
+
+def absolute_source(text: str, folder: Path) -> str:
+    """A model source or file name seen from anywhere: `net.py:make` becomes `/folder/net.py:make`."""
+    head, separator, tail = text.partition(":")
+    if text.startswith("job:") or (separator and not head.endswith(".py")):
+        return text
+    path = folder / Path(head).expanduser()
+    if head.startswith("samples/") and not path.exists():
+        return text
+    return f"{path}{separator}{tail}"
+
+
+def short_name(source: str) -> str:
+    """What people call a model: the factory's name, else the file's name without its ending."""
+    head, separator, tail = source.partition(":")
+    return tail if separator and tail else Path(head).stem or head
