@@ -10,6 +10,7 @@ from explorer.engine.client import Engine, connect
 from explorer.schemas.readings import Inventory, Reading
 
 POLL_S = 0.2
+SHOWN_FIRST = ("chip", "machine", "os", "cpu", "memory", "swap", "gpu", "cuda", "mps", "ane", "tpu", "framework")
 
 
 def main(words: list[str]) -> int:
@@ -50,8 +51,14 @@ async def _watch(engine: Engine, as_json: bool) -> None:
 
 def inventory_lines(inventory: Inventory) -> list[str]:
     """One aligned line a reading: name, value or state, source or reason."""
-    rows = [[name, _value(reading), reading.reason or reading.source] for name, reading in inventory.readings.items()]
+    names = sorted(inventory.readings, key=_rank)
+    rows = [[name, _value(item), item.reason or item.source] for name in names for item in [inventory.get(name)]]
     return table(rows, right=()) if rows else []
+
+
+def _rank(name: str) -> int:
+    head = name.partition(".")[0]
+    return SHOWN_FIRST.index(head) if head in SHOWN_FIRST else len(SHOWN_FIRST)
 
 
 def _json(readings: dict[str, Reading]) -> str:

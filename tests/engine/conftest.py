@@ -1,70 +1,19 @@
-"""An engine process with scripted workers in a home of its own."""
+"""Every engine test has a home of its own."""
 
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from explorer import home
-from explorer.engine import start
-from explorer.engine.client import EngineClient, connect
-from explorer.engine.jobs import JobFolder, list_jobs
+from explorer.engine.jobs import JobFolder
+from tests.conftest import ROOT, StartEngine
 
-ROOT = Path(__file__).resolve().parents[2]
-StartEngine = Callable[..., "subprocess.Popen[bytes]"]
+__all__ = ["ROOT", "StartEngine", "job_folder"]
 
 
 @pytest.fixture(autouse=True)
-def explorer_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A home that dies with the test, and no worker outlives it."""
-    monkeypatch.setenv("EXPLORER_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
-    yield tmp_path / "home"
-    for job in list_jobs(home.jobs_folder()):
-        pid = job.holder_pid()
-        if pid is not None and job.is_locked():
-            with suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGKILL)
-
-
-@pytest.fixture
-def start_engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[StartEngine]:
-    """Starts engines with scripted workers; `connect()` uses it too."""
-    started: list[subprocess.Popen[bytes]] = []
-
-    def starter(*arguments: str) -> "subprocess.Popen[bytes]":
-        with start.log_path().open("ab") as log:
-            engine = subprocess.Popen(
-                [sys.executable, "-m", "tests.engine.scripted_engine", *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-        started.append(engine)
-        return engine
-
-    monkeypatch.setattr(start, "start_engine", starter)
-    yield starter
-    for engine in started:
-        engine.terminate()
-        try:
-            engine.wait(10)
-        except subprocess.TimeoutExpired:
-            engine.kill()
-            engine.wait()
-
-
-@pytest.fixture
-async def engine(start_engine: StartEngine) -> AsyncIterator[EngineClient]:
-    client = await connect()
-    yield client
-    await client.aclose()
+def own_home(explorer_home: Path) -> None:
+    """The home is set before anything asks for it."""
 
 
 def job_folder(job_id: str) -> JobFolder:
