@@ -65,13 +65,14 @@ async def _try_open(path: Path) -> Streams | None:
         return None
     try:
         hello = await asyncio.wait_for(read_message(reader, Hello), HELLO_TIMEOUT_S)
+        if hello is not None and await _agree(hello, writer):
+            return reader, writer
     except TimeoutError:
-        raise ExplorerError(f"the engine at {path} does not answer", "`explorer engine stop`, then start again") from None
-    if hello is None:
         writer.close()
-        return None
-    if await _agree(hello, writer):
-        return reader, writer
+        raise ExplorerError(f"the engine at {path} does not answer", "end that process, then start again") from None
+    except BaseException:
+        writer.close()
+        raise
     writer.close()
     return None
 
@@ -82,7 +83,6 @@ async def _agree(hello: Hello, writer: asyncio.StreamWriter) -> bool:
     if hello.protocol == PROTOCOL and hello.version == __version__:
         return True
     if hello.busy:
-        writer.close()
         raise ExplorerError(
             f"an engine of version {hello.version} (process {hello.pid}) still runs jobs, and this is {__version__}",
             "wait for them, or `explorer engine stop`: jobs go on and are adopted",

@@ -5,7 +5,6 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,7 @@ from explorer.schemas.events import Artifact, Event, Failure, Log, Metric, Progr
 from explorer.schemas.jobs import Call, JobSummary
 from explorer.schemas.results import InspectResult
 from explorer.schemas.specs import InspectSpec, TrainSpec
-from tests.engine.conftest import StartEngine, job_folder
+from tests.engine.conftest import StartEngine, job_folder, until
 
 
 def spec(source: str) -> TrainSpec:
@@ -29,13 +28,6 @@ def spec(source: str) -> TrainSpec:
 
 async def events_of(engine: EngineClient, job: JobSummary, since: int = 0) -> list[Event]:
     return [event async for event in engine.follow(job.id, since)]
-
-
-async def until(condition: Callable[[], bool], timeout_s: float = 5.0) -> None:
-    deadline_s = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline_s, "waited too long"
-        await asyncio.sleep(0.02)
 
 
 async def started(engine: EngineClient, source: str) -> JobSummary:
