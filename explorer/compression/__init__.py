@@ -1,1 +1,1 @@
-"""TBD"""
+"""Makes models smaller: eight-bit weights and activations, and pruning, each checked against its source."""

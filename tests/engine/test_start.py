@@ -92,9 +92,10 @@ def test_folders_are_private(explorer_home: Path) -> None:
 
 
 def test_a_home_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch, pytest.raises(ExplorerError, match="belongs to another user"):
+    with monkeypatch.context() as patch:
         patch.setattr(os, "getuid", lambda: 54321)
-        home.private_folder(tmp_path)
+        with pytest.raises(ExplorerError, match="belongs to another user"):
+            home.private_folder(tmp_path)
 
 
 def test_the_kernel_names_the_peer() -> None:
