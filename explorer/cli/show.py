@@ -76,7 +76,7 @@ def _variant(row: Variant) -> list[str]:
         f"{row.size_ratio:.2f}",
         accuracy,
         f"{row.p50_ms:.3f} ms",
-        f"{row.p90_ms:.3f} ms",
+        "–" if row.p90_ms is None else f"{row.p90_ms:.3f} ms",
         speed,
         row.verdict,
     ]

@@ -137,7 +137,7 @@ Verdict = Literal["faster", "slower", "no difference", "too noisy", "baseline"]
 
 
 class Variant(Record):
-    """One row of a comparison: latencies in milliseconds a call, `speed_ratio` baseline over this (above 1 is faster)."""
+    """One row of a comparison: milliseconds a call (p90 None in few rounds); `speed_ratio` above 1 is faster."""
 
     name: str
     source: str
@@ -145,7 +145,7 @@ class Variant(Record):
     size_ratio: float
     accuracy: float | None = None
     p50_ms: float
-    p90_ms: float
+    p90_ms: float | None
     speed_ratio: Ratio
     verdict: Verdict
 

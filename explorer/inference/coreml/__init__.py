@@ -1,0 +1,1 @@
+"""A reference evaluator of Core ML ML Programs on torch: checks conversions on any system."""
