@@ -107,6 +107,7 @@ def _finetuned(spec: PruneSpec, source: LoadedModel, module: nn.Module, data: st
             "learning_rate": spec.learning_rate,
             "batch_size": spec.batch_size,
             "device": spec.device,
+            "threads": spec.threads,
             "seed": spec.seed,
         }
         fit(module, TrainSpec.model_validate(values), report, checkpoints=False)

@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -176,15 +176,13 @@ class EngineClient:
                 while (reply := _checked(await queue.get())).more:
                     yield reply.result
             finally:
-                if not self._closed:
+                with suppress(EngineLostError):
                     await self._send(Call(id=0, method="unfollow", params={"id": call_id}))
 
     @asynccontextmanager
     async def _conversation(
         self, method: str, params: dict[str, Any]
     ) -> "AsyncIterator[tuple[int, asyncio.Queue[Reply | None]]]":
-        if self._closed:
-            raise EngineLostError
         call_id = next(self._ids)
         queue: asyncio.Queue[Reply | None] = asyncio.Queue(QUEUE_ITEMS)
         self._waiting[call_id] = queue
@@ -195,6 +193,8 @@ class EngineClient:
             del self._waiting[call_id]
 
     async def _send(self, call: Call) -> None:
+        if self._closed:
+            raise EngineLostError
         try:
             await write_message(self._writer, call)
         except ConnectionError:

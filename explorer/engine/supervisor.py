@@ -303,5 +303,8 @@ def _post_mortem(job: LiveJob) -> Failure:
     if code == -signal.SIGKILL and job.worker:
         total_bytes = psutil.virtual_memory().total
         message += f", last seen with {job.worker.peak_rss_bytes / 2**30:.1f} of {total_bytes / 2**30:.1f} GB of memory"
-        remedy = "often the system is out of memory: make the batch or the model smaller"
+        if job.worker.peak_rss_bytes > total_bytes / 4:
+            remedy = "likely the system ran out of memory: make the batch or the model smaller"
+        else:
+            remedy = "somebody or the system's memory guard killed it: see its log, and start it again"
     return Failure(message=message, cause=name, remedy=remedy, log_tail=tail)

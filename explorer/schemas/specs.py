@@ -172,6 +172,13 @@ class PruneSpec(Request):
     )
     data: Data | None = Field(None, description="data for fine-tuning and accuracy; default what the model was trained on")
     device: Device = Field("auto", description="auto takes MPS, then CUDA, then CPU", json_schema_extra=note(group="fine-tuning"))
+    threads: int | None = Field(
+        None,
+        ge=1,
+        le=1024,
+        description="CPU threads; default all that this process may use",
+        json_schema_extra=note(unit="threads", group="fine-tuning"),
+    )
     seed: int = Field(0, ge=0, le=2**31 - 1, description="seed of the sample order", json_schema_extra=note(group="fine-tuning"))
     max_accuracy_drop: float | None = Field(
         None,

@@ -1,0 +1,132 @@
+"""Weights on disk: read a state dict without running code, put it into a module, write it beside its record."""
+
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from explorer.errors import ExplorerError
+from explorer.models.content import recognise
+from explorer.models.resize import resize_to
+from explorer.models.torch_tensors import MODEL_KEYS
+from explorer.reporter import Reporter
+from explorer.schemas.results import TorchModel
+
+StateDict = dict[str, torch.Tensor]
+PREFIXES = ("module.", "_orig_mod.", "model.")
+SHOWN = 3
+
+
+def read_state_dict(path: Path) -> StateDict:
+    """Tensors by name from .safetensors, or from .pth/.pt with `weights_only=True`; a checkpoint's model part when it has one."""
+    kind = recognise(path)
+    if kind == "safetensors":
+        try:
+            state: StateDict = load_file(path)
+        except SafetensorError as error:
+            raise ExplorerError(f"{path.name} is damaged ({error})", "fetch or save it again") from None
+        return state
+    if kind not in ("torch_zip", "torch_legacy"):
+        raise ExplorerError(f"{path.name} is no state dict", "give a .pth, .pt or .safetensors file of weights")
+    return _model_part(_torch_load(path), path)
+
+
+def _torch_load(path: Path) -> Any:
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        raise ExplorerError(
+            f"{path.name} holds more than tensors, and loading that could run code",
+            "save it again as torch.save(model.state_dict(), path)",
+        ) from None
+    except (RuntimeError, EOFError, ValueError) as error:
+        reason = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise ExplorerError(f"{path.name} cannot be read ({reason})", "fetch or save it again") from None
+
+
+def _model_part(loaded: Any, path: Path) -> StateDict:
+    if isinstance(loaded, Mapping):
+        for key in MODEL_KEYS:
+            if isinstance(loaded.get(key), Mapping):
+                loaded = loaded[key]
+                break
+        tensors = {str(name): value for name, value in loaded.items() if isinstance(value, torch.Tensor)}
+        if tensors and len(tensors) == len(loaded):
+            return tensors
+    raise ExplorerError(f"{path.name} is no state dict", "save it as torch.save(model.state_dict(), path)")
+
+
+def load_into(module: nn.Module, state: StateDict, structure: str, origin: str) -> None:
+    """Put every tensor of `state` into `module`; `structure` "resized" first takes the shapes from `state`.
+
+    Raises `ExplorerError` naming the first keys that are missing, unexpected or of another shape.
+    """
+    if structure == "resized":
+        resize_to(module, state)
+    own = module.state_dict()
+    problem = _difference(own, state)
+    if problem:
+        raise ExplorerError(f"{origin} does not fit the model ({problem})", _prefix_hint(set(own), set(state)))
+    module.load_state_dict(state)
+
+
+def _difference(own: Mapping[str, torch.Tensor], state: StateDict) -> str:
+    shapes = [
+        f"{name} is {_shape(state[name])}, not {_shape(own[name])}"
+        for name in own
+        if name in state and own[name].shape != state[name].shape
+    ]
+    groups = {
+        "missing": [name for name in own if name not in state],
+        "unexpected": [name for name in state if name not in own],
+        "other shape": shapes,
+    }
+    return "; ".join(f"{label}: {_first_few(names)}" for label, names in groups.items() if names)
+
+
+def _shape(tensor: torch.Tensor) -> str:
+    return "x".join(str(size) for size in tensor.shape) or "a scalar"
+
+
+def _first_few(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+def _prefix_hint(own: set[str], state: set[str]) -> str:
+    for prefix in PREFIXES:
+        if {name.removeprefix(prefix) for name in state} == own:
+            return f"save the weights with {prefix!r} removed from the start of every name"
+        if {prefix + name for name in state} == own:
+            return f"save the weights with {prefix!r} put before every name"
+    return "give the weights of this very model"
+
+
+def save_model(
+    module: nn.Module, report: Reporter, source: str, data: str | None, structure: Literal["as_built", "resized"] = "as_built"
+) -> None:
+    """Write the artifacts `model.safetensors` and `model.json`, from which `job:ID` builds the module again."""
+    with report.artifact("model.safetensors") as path:
+        save_file(separate(module.state_dict()), path)
+    record = TorchModel(source=source, weights="model.safetensors", structure=structure, data=data)
+    with report.artifact("model.json") as path:
+        path.write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")
+
+
+def separate(state: Mapping[str, torch.Tensor]) -> StateDict:
+    """Contiguous CPU tensors that share no memory, which safetensors requires; a tied weight is written under each name."""
+    seen: set[int] = set()
+    result: StateDict = {}
+    for name, tensor in state.items():
+        plain = tensor.detach().cpu().contiguous()
+        address = plain.untyped_storage().data_ptr()
+        result[name] = (
+            plain.clone() if address in seen or plain.numel() * plain.element_size() < plain.untyped_storage().nbytes() else plain
+        )
+        seen.add(address)
+    return result
