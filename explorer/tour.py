@@ -57,8 +57,9 @@ class Tour:
 
         trained, train = await self._job(TrainSpec(source=MODEL, weight_decay=WEIGHT_DECAY, threads=THREADS), TrainResult)
         base, onnx = await self._job(ConvertSpec(source=trained, target="onnx"), ConvertResult)
-        _, coreml = await self._job(ConvertSpec(source=trained, target="coreml"), ConvertResult)
+        package, coreml = await self._job(ConvertSpec(source=trained, target="coreml"), ConvertResult)
         int8, quantized = await self._job(QuantizeSpec(source=base), QuantizeResult)
+        _, light = await self._job(QuantizeSpec(source=package), QuantizeResult)
         zeroed, unstructured = await self._job(PruneSpec(source=trained, method="l1_unstructured"), PruneResult)
         zeroed_onnx, _ = await self._job(ConvertSpec(source=zeroed, target="onnx"), ConvertResult)
         cut, pruned = await self._job(
@@ -77,6 +78,8 @@ class Tour:
             "onnx_max_abs_error": onnx.checks[0].max_abs_error,
             **_coreml_figures(coreml),
             **_quantize_figures(quantized),
+            "coreml_int8_size_ratio": light.size_ratio,
+            "coreml_int8_agreement": light.checks[0].agreement,
             **_prune_figures(unstructured, pruned, rows),
             **_latency_figures(benchmark, rows),
             "seconds": round(time.monotonic() - started_s, 1),
@@ -170,7 +173,8 @@ def _sentences(figures: dict[str, Any]) -> list[str]:
         f"ONNX differs from torch by {figures['onnx_max_abs_error']:.1e}, Core ML in float32 by "
         f"{figures['coreml_float32_max_abs_error']:.1e}; in float16 it gives the same class on "
         f"{figures['coreml_float16_agreement']:.1%} (reference check, not run on Core ML)",
-        f"int8: {figures['int8_nodes']} compute nodes in int8, {figures['float_nodes']} in float",
+        f"int8: {figures['int8_nodes']} compute nodes in int8, {figures['float_nodes']} in float; the Core ML package "
+        f"with int8 weights is {figures['coreml_int8_size_ratio']:.2f} of the float16 one",
         f"L1 zeros: {figures['unstructured_zero_share']:.0%} of the weights are zero, the file is "
         f"{figures['unstructured_size_ratio']:.2f} of its size, speed {_speed(figures, 'unstructured')}",
         f"structural pruning keeps {figures['pruned_parameter_ratio']:.2f} of the parameters "

@@ -42,5 +42,5 @@ def test_memory_is_named_as_the_cause(tmp_path: Path, error: Exception) -> None:
 
 
 def test_our_own_errors_pass_unchanged() -> None:
-    with pytest.raises(ExplorerError, match="^as it was$"), blamed("not this"):
+    with pytest.raises(ExplorerError, match=r"^as it was$"), blamed("not this"):
         raise ExplorerError("as it was")
