@@ -1,0 +1,252 @@
+"""The one list of what a key does: bindings, footer, help and palette all read it.
+
+A screen's action `train.pause` runs `action_pause` of the screen whose section is `train`. `when` names a property of that screen
+(or of the app) that says whether the action applies now; call `refresh_bindings()` when its answer changes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.binding import Binding
+from textual.dom import DOMNode
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing a person can do: `keys` as Textual names them, the first one shown."""
+
+    id: str
+    keys: tuple[str, ...]
+    label: str
+    help: str
+    when: str = ""
+    footer: bool = True
+    call: str = ""
+
+    @property
+    def scope(self) -> str:
+        """The section it belongs to, or `app`."""
+        return self.id.partition(".")[0]
+
+    @property
+    def textual_action(self) -> str:
+        """What Textual runs: `call` with its arguments, else the name after the dot; prefixed for the app."""
+        name = self.call or self.id.partition(".")[2]
+        return f"app.{name}" if self.scope == "app" else name
+
+    @property
+    def method(self) -> str:
+        return self.textual_action.removeprefix("app.").partition("(")[0]
+
+
+# Sections of the top bar in the order of their keys.
+SECTIONS: dict[str, str] = {
+    "hardware": "Hardware",
+    "models": "Models",
+    "train": "Train",
+    "convert": "Convert",
+    "lab": "Lab",
+    "experiments": "Experiments",
+}
+
+HARDWARE = (
+    Action("hardware.up", ("up",), "up", "Select the reading above", footer=False),
+    Action("hardware.down", ("down",), "down", "Select the reading below", footer=False),
+    Action("hardware.details", ("enter", "s"), "source and reason", "Show where the reading comes from and why", "filled"),
+    Action("hardware.reload", ("r",), "read again", "Ask the engine for the readings again", "connected"),
+)
+
+MODELS = (
+    Action("models.open", ("o",), "open file", "Choose a model file from the folders", "connected"),
+    Action("models.start", ("r",), "recent", "List recent files, models of your jobs and the samples"),
+    Action("models.up", ("up",), "up", "Select the row above", footer=False),
+    Action("models.down", ("down",), "down", "Select the row below", footer=False),
+    Action("models.page_up", ("pageup",), "page up", "Go up by a page", footer=False),
+    Action("models.page_down", ("pagedown",), "page down", "Go down by a page", footer=False),
+    Action("models.first", ("home",), "first", "Go to the first row", footer=False),
+    Action("models.last", ("end",), "last", "Go to the last row", footer=False),
+    Action(
+        "models.enter",
+        ("enter",),
+        "open, fold",
+        "Open the row: a model of the list, a module's tensors, a tensor's facts",
+        "filled",
+    ),
+    Action("models.fold", ("left",), "fold", "Fold this module, or go to the one above", "opened", footer=False),
+    Action("models.unfold", ("right",), "unfold", "Unfold this module", "opened", footer=False),
+    Action("models.search", ("slash",), "filter", "Show the tensors whose name holds some text", "opened"),
+    Action("models.facts", ("i",), "facts", "Show inputs, outputs, metadata, findings and what the file names", "opened"),
+    Action("models.train", ("t",), "train", "Train a model with these weights", "can_train"),
+    Action("models.convert", ("c",), "convert", "Convert the model to ONNX or Core ML", "can_train"),
+    Action("models.quantize", ("z",), "quantize", "Store the model in eight bits", "can_quantize"),
+    Action("models.back", ("escape",), "back", "Back to the opened model", "can_go_back"),
+)
+
+TRAIN = (
+    Action("train.new", ("n",), "new training", "Open the form for a new training", "connected"),
+    Action("train.pause", ("space",), "pause", "Pause at the next step", "can_pause"),
+    Action("train.unpause", ("space",), "go on", "Go on with the paused training", "can_unpause"),
+    Action("train.checkpoint", ("k",), "checkpoint", "Save a checkpoint at the next step", "can_pause"),
+    Action("train.resume", ("r",), "resume", "Go on from the last checkpoint", "can_resume"),
+    Action("train.cancel", ("ctrl+x",), "cancel", "Stop this training, after a question", "can_cancel"),
+)
+
+CONVERT = (
+    Action("convert.new", ("n",), "new conversion", "Open the form for a new conversion", "connected"),
+    Action("convert.edit", ("e",), "change and run", "Open the form with the values of this conversion", "can_edit"),
+    Action("convert.inspect", ("i",), "look inside", "Show the tensors of the converted model", "can_inspect"),
+    Action("convert.quantize", ("z",), "quantize", "Store the converted model in eight bits", "can_inspect"),
+    Action("convert.older", ("left",), "older", "Show the conversion before this one", "has_older"),
+    Action("convert.newer", ("right",), "newer", "Show the conversion after this one", "has_newer"),
+    Action("convert.cancel", ("ctrl+x",), "cancel", "Stop this conversion, after a question", "can_cancel"),
+    Action("convert.up", ("up",), "up", "Scroll up", footer=False),
+    Action("convert.down", ("down",), "down", "Scroll down", footer=False),
+    Action("convert.page_up", ("pageup",), "page up", "Scroll up by a page", footer=False),
+    Action("convert.page_down", ("pagedown",), "page down", "Scroll down by a page", footer=False),
+)
+
+LAB = (
+    Action("lab.mark", ("space",), "mark", "Mark this variant for the benchmark", "can_mark"),
+    Action("lab.benchmark", ("b",), "benchmark", "Compare the marked ONNX files, or all of this model", "connected"),
+    Action("lab.quantize", ("z",), "quantize", "Store a converted model in eight bits", "connected"),
+    Action("lab.prune", ("p",), "prune", "Remove weights or channels of a trained model", "connected"),
+    Action("lab.convert", ("c",), "convert", "Convert the trained or pruned model", "connected"),
+    Action("lab.details", ("enter",), "details", "Show the proof and the findings of this variant", "filled"),
+    Action("lab.cancel", ("ctrl+x",), "cancel", "Stop the job that runs here, after a question", "can_cancel"),
+    Action("lab.up", ("up",), "up", "Select the variant above", footer=False),
+    Action("lab.down", ("down",), "down", "Select the variant below", footer=False),
+    Action("lab.page_up", ("pageup",), "page up", "Go up by a page", footer=False),
+    Action("lab.page_down", ("pagedown",), "page down", "Go down by a page", footer=False),
+)
+
+EXPERIMENTS = (
+    Action("experiments.details", ("enter",), "details", "Show spec, result, findings and log of this job", "filled"),
+    Action("experiments.search", ("slash",), "filter", "Show the jobs with some text, such as model:digits state:done", "any"),
+    Action("experiments.mark", ("space",), "mark", "Mark this job to compare or remove it", "filled"),
+    Action("experiments.compare", ("C",), "compare", "Show the marked jobs side by side", "can_compare"),
+    Action("experiments.repeat", ("r",), "repeat", "Run the same spec again", "can_repeat"),
+    Action("experiments.resume", ("R",), "resume", "Go on from the last checkpoint", "can_resume"),
+    Action("experiments.open", ("o",), "its screen", "Show this job on the screen made for its kind", "filled"),
+    Action("experiments.cancel", ("ctrl+x",), "cancel", "Stop this job, after a question", "can_cancel"),
+    Action(
+        "experiments.remove", ("D", "delete"), "remove", "Remove the marked jobs, or this one, after a question", "can_remove"
+    ),
+    Action("experiments.copy", ("y",), "copy spec", "Copy the spec as TOML to the terminal's clipboard", "can_repeat"),
+    Action("experiments.up", ("up",), "up", "Select the job above", footer=False),
+    Action("experiments.down", ("down",), "down", "Select the job below", footer=False),
+    Action("experiments.page_up", ("pageup",), "page up", "Go up by a page", footer=False),
+    Action("experiments.page_down", ("pagedown",), "page down", "Go down by a page", footer=False),
+    Action("experiments.first", ("home",), "first", "Go to the first row", footer=False),
+    Action("experiments.last", ("end",), "last", "Go to the last row", footer=False),
+)
+
+PICKER = (
+    Action("picker.enter", ("enter",), "open", "Open the selected file or folder"),
+    Action("picker.parent", ("left",), "folder above", "Go to the folder above; backspace, too, when nothing is typed"),
+    Action("picker.hidden", ("ctrl+t",), "hidden files", "Show or leave out hidden files"),
+    Action("picker.up", ("up",), "up", "Select the row above", footer=False),
+    Action("picker.down", ("down",), "down", "Select the row below", footer=False),
+    Action("picker.page_up", ("pageup",), "page up", "Go up by a page", footer=False),
+    Action("picker.page_down", ("pagedown",), "page down", "Go down by a page", footer=False),
+    Action("picker.close", ("escape",), "close", "Back to the screen"),
+)
+
+SEARCH = (
+    Action("search.keep", ("enter", "down"), "keep", "Keep the filter and go back to the list"),
+    Action("search.clear", ("escape",), "clear", "Show everything again"),
+)
+
+FORM = (
+    Action("form.run", ("enter", "ctrl+r"), "run", "Check the values and run"),
+    Action("form.previous", ("up",), "field above", "Go to the field above"),
+    Action("form.next", ("down",), "field below", "Go to the field below"),
+    Action("form.close", ("escape",), "close", "Leave the form as it was"),
+)
+
+JOBS = (
+    Action("jobs.up", ("up", "k"), "up", "Select the job above", footer=False),
+    Action("jobs.down", ("down",), "down", "Select the job below", footer=False),
+    Action("jobs.open", ("enter",), "open", "Open the selected job on its screen", "filled"),
+    Action("jobs.cancel", ("ctrl+x",), "cancel", "Stop the selected job, after a question", "can_cancel"),
+    Action("jobs.close", ("escape", "j"), "close", "Back to the screen"),
+)
+
+HELP = (Action("help.close", ("escape", "question_mark", "q"), "close", "Back to the screen"),)
+
+CONFIRM = (
+    Action("confirm.yes", ("y",), "yes", "Do it"),
+    Action("confirm.no", ("n", "escape"), "no", "Leave it as it is"),
+)
+
+TEXT = (Action("text.close", ("escape", "q"), "close", "Back to the screen"),)
+
+APP = (
+    *(
+        Action(f"app.{section}", (str(place),), title, f"Go to {title}", footer=False, call=f"show('{section}')")
+        for place, (section, title) in enumerate(SECTIONS.items(), start=1)
+    ),
+    Action("app.jobs", ("j",), "jobs", "Show the jobs that run or wait"),
+    Action("app.palette", ("ctrl+p",), "palette", "Find any action that applies now", call="command_palette", footer=False),
+    Action("app.help", ("question_mark",), "keys", "Show every key of this screen", call="keys"),
+    Action("app.quit", ("q",), "leave", "Leave the program; jobs go on", call="leave"),
+)
+
+ACTIONS: tuple[Action, ...] = (
+    *HARDWARE,
+    *MODELS,
+    *TRAIN,
+    *CONVERT,
+    *LAB,
+    *EXPERIMENTS,
+    *FORM,
+    *PICKER,
+    *SEARCH,
+    *JOBS,
+    *HELP,
+    *CONFIRM,
+    *TEXT,
+    *APP,
+)
+BY_ID: dict[str, Action] = {action.id: action for action in ACTIONS}
+
+KEY_NAMES = {
+    "question_mark": "?",
+    "slash": "/",
+    "equals_sign": "=",
+    "plus": "+",
+    "minus": "-",
+    "escape": "esc",
+    "up": "↑",
+    "down": "↓",
+    "left": "←",
+    "right": "→",
+    "pageup": "page up",
+    "pagedown": "page down",
+}
+
+
+def actions_of(scope: str) -> list[Action]:
+    """The actions of a section, a dialog or the app, in their order."""
+    return [action for action in ACTIONS if action.scope == scope]
+
+
+def bindings(scope: str) -> list[Binding]:
+    """Textual's bindings for a scope: `BINDINGS = bindings("train")`."""
+    return [
+        Binding(",".join(action.keys), action.textual_action, action.label, show=action.footer, tooltip=action.help, id=action.id)
+        for action in actions_of(scope)
+    ]
+
+
+def applies(node: DOMNode, scope: str, method: str) -> bool:
+    """Whether the action of this scope with this method applies to `node` now; for `check_action`."""
+    for action in actions_of(scope):
+        if action.method == method and action.when:
+            return bool(getattr(node, action.when))
+    return True
+
+
+def key_name(key: str) -> str:
+    """A key as people write it."""
+    return KEY_NAMES.get(key, key)
