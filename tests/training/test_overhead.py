@@ -34,7 +34,10 @@ def learner() -> Learner:
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_monitoring_costs_at_most_two_percent(tmp_path: Path) -> None:
-    """A sample is one log interval, so that each holds its share of the logging. The first attempt with a clean null is the verdict, whatever it says."""
+    """A sample is one log interval, so that each holds its share of the logging.
+
+    The first attempt with a clean null is the verdict, whatever it says.
+    """
     job = JobFolder.create(tmp_path, SPEC, model="net", cwd="/")
     report = JobReporter(job, EventWriter(job.events_path))
     plain = learner()  # one for all, since two with the same work differ by 2 % for where their memory lies
