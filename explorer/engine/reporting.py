@@ -1,5 +1,6 @@
 """The reporter of a job folder: events out, commands in, both cheap enough for every step."""
 
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from explorer.schemas.jobs import Command, ControlLine
 # Screens repaint at 4 Hz, so progress and metrics are written no oftener.
 FLUSH_INTERVAL_S = 0.25
 PAUSE_POLL_S = 0.05
+NO_COMMANDS: frozenset[str] = frozenset()
 
 
 class JobReporter:
@@ -26,6 +28,8 @@ class JobReporter:
         self._job = job
         self._writer = writer
         self._commands = EventReader(job.control_path)
+        # Asking an open file for its size is several times cheaper than asking for a path's.
+        self._control_fd = os.open(job.control_path, os.O_RDONLY | os.O_CREAT, 0o600)
         self._progress: Progress | None = None
         self._steps: list[int] = []
         self._values: dict[str, list[float]] = {}
@@ -67,8 +71,8 @@ class JobReporter:
 
     def control(self) -> frozenset[str]:
         self._flush_when_due()
-        if not self._commands.has_more():
-            return frozenset()
+        if os.fstat(self._control_fd).st_size <= self._commands.offset:
+            return NO_COMMANDS
         if self._read_commands() == "pause":
             self._wait_while_paused()
         once, self._once = frozenset(self._once), set()

@@ -73,10 +73,10 @@ class TrainSpec(Request):
     )
     seed: int = Field(0, ge=0, le=2**31 - 1, description="seed of weights and sample order", json_schema_extra=note(group="run"))
     log_every_steps: int = Field(
-        10,
+        20,
         ge=1,
         le=100_000,
-        description="losses are read from the device this often",
+        description="losses are read from the device this often, and each half second when steps are slow",
         json_schema_extra=note(unit="steps", group="run"),
     )
     checkpoint_every_steps: int = Field(

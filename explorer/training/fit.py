@@ -100,7 +100,7 @@ class _Run:
         every = self.spec.checkpoint_every_steps
         for inputs, targets in self.batches.epoch(epoch, self.step % self.batches.steps_per_epoch):
             commands = self.monitor.step(inputs, targets)
-            if self.step % self.spec.log_every_steps == 0:
+            if self.monitor.all_said:
                 self.report.progress(self.step, self.total_steps, message, "steps")
             if "checkpoint" in commands or (every and self.step % every == 0):
                 self._save()

@@ -23,15 +23,16 @@ class Learner:
         self.total_steps = total_steps
         self.optimizer = make_optimizer(module, spec)
         self.amp = make_amp(spec.precision, device)
+        self.rate = spec.learning_rate
 
     def step(self, step: int, inputs: torch.Tensor, targets: torch.Tensor, guard: Guard | None = None) -> torch.Tensor:
         """Learn from one batch and give its loss, detached and still on the device.
 
         `guard` sees loss and gradient norm (None unless clipping) before the weights change, and may raise.
         """
-        rate = self.rate_at(step)
+        self.rate = learning_rate(self.spec, step, self.total_steps)
         for group in self.optimizer.param_groups:
-            group["lr"] = rate
+            group["lr"] = self.rate
         self.optimizer.zero_grad(set_to_none=True)
         with self.amp.autocast:
             loss = loss_of(self.module(inputs), targets)
@@ -41,10 +42,6 @@ class Learner:
             guard(loss, norm)
         self._update()
         return loss.detach()
-
-    def rate_at(self, step: int) -> float:
-        """The learning rate of a step (from 0)."""
-        return learning_rate(self.spec, step, self.total_steps)
 
     def _backward(self, loss: torch.Tensor) -> None:
         if self.amp.scaler is None:

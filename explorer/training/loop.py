@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import deque
 
 import torch
 
@@ -11,14 +12,18 @@ from explorer.training.learner import Learner
 
 # Asking looks at a file, which costs 2 % of a millisecond's step; nobody notices a hundredth of a second.
 CONTROL_INTERVAL_S = 0.01
+# Slow steps are said this often, however few they are.
+SAY_INTERVAL_S = 0.5
 NO_COMMANDS: frozenset[str] = frozenset()
 
 
 class Monitor:
-    """Keeps losses on the device and says them every `log_every` steps; stops the training at a loss that is not finite.
+    """Keeps losses on the device and says them every `log_every` steps, or each half second when steps are slow.
+
+    It stops the training at a loss that is not finite.
 
     `done` counts finished steps. `whole` is False within a step, when the weights may be half updated. `loss` is the mean
-    of the steps that were said last, NaN before.
+    of the last `log_every` steps that were said, NaN before.
     """
 
     def __init__(self, learner: Learner, report: Reporter, log_every: int, *, done: int = 0) -> None:
@@ -29,7 +34,10 @@ class Monitor:
         self.whole = True
         self.loss = math.nan
         self._first_unsaid = done + 1
+        self._said: deque[float] = deque(maxlen=log_every)
         self._losses: list[torch.Tensor] = []
+        self._read: list[float] = []
+        self._rates: list[float] = []
         self._norms: list[torch.Tensor] = []
         self._samples = 0
         self._started = 0.0
@@ -40,17 +48,25 @@ class Monitor:
     def step(self, inputs: torch.Tensor, targets: torch.Tensor) -> frozenset[str]:
         """One step under watch; gives the commands that came in before it. A pause in `control()` is not counted as training."""
         now = time.perf_counter()
-        commands = self._ask(now) if now >= self._next_control else NO_COMMANDS
+        commands = NO_COMMANDS
         if not self._losses:
-            self._started = time.perf_counter()
+            self._started = now
+        if now >= self._next_control:
+            commands = self._ask(now)
         self.whole = False
         self._losses.append(self.learner.step(self.done, inputs, targets, self._guard))
+        self._rates.append(self.learner.rate)
         self._samples += inputs.shape[0]
         self.done += 1
         self.whole = True
-        if self.done % self.log_every == 0:
+        if self.done % self.log_every == 0 or now - self._started >= SAY_INTERVAL_S:
             self.flush()
         return commands
+
+    @property
+    def all_said(self) -> bool:
+        """Whether every step so far was said."""
+        return not self._losses
 
     def flush(self) -> None:
         """Read and say what is kept; raises when a loss in it is not finite."""
@@ -72,11 +88,16 @@ class Monitor:
         step = self.done + 1
         if not (self._on_cpu or step % self.log_every == 0):
             return
-        check_finite(step, "loss", loss.item())
+        value = loss.item()
+        check_finite(step, "loss", value)
+        if self._on_cpu:
+            self._read.append(value)
         if norm is not None and not self._scaled:
             check_finite(step, "gradient norm", norm.item())
 
     def _finite_losses(self) -> list[float]:
+        if self._on_cpu:
+            return self._read
         losses: list[float] = torch.stack(self._losses).float().tolist()
         for offset, value in enumerate(losses):
             check_finite(self._first_unsaid + offset, "loss", value)
@@ -85,15 +106,15 @@ class Monitor:
     def _say(self, losses: list[float]) -> None:
         """One event with the same columns each time, so that a reporter can join them."""
         steps = range(self._first_unsaid, self.done + 1)
-        rates = [self.learner.rate_at(step - 1) for step in steps]
         speed = self._samples / (time.perf_counter() - self._started)
-        values = {"loss": losses, "lr": rates, "samples_per_s": [speed] * len(losses)}
+        values = {"loss": losses, "lr": self._rates, "samples_per_s": [speed] * len(losses)}
         if self._norms:
             values["grad_norm"] = torch.stack(self._norms).float().tolist()
         self.report.metric(steps, values)
-        self.loss = sum(losses) / len(losses)
+        self._said.extend(losses)
+        self.loss = sum(self._said) / len(self._said)
         self._first_unsaid = self.done + 1
-        self._losses, self._norms = [], []
+        self._losses, self._read, self._rates, self._norms = [], [], [], []
         self._samples = 0
 
 
