@@ -19,6 +19,8 @@ from explorer.compression.unstructured import WEIGHT_LAYERS
 from explorer.errors import ExplorerError
 
 Inputs = tuple[torch.Tensor, ...]
+# Kernels work on 8 or 16 channels at once, so a width between multiples costs as much as the next one.
+ROUND_TO = 8
 Shapes = list[tuple[int, ...]]
 
 
@@ -79,11 +81,22 @@ def _pruned(original: nn.Module, example_inputs: Inputs, amount: float, kept: li
             example_inputs,
             importance=torch_pruning.importance.GroupMagnitudeImportance(p=2),
             pruning_ratio=amount,
+            round_to=_round_to(module, kept),
             ignored_layers=[module.get_submodule(name) for name in kept],
         )
         pruner.step()
     _check_shapes(original, module, example_inputs)
     return module
+
+
+def _round_to(module: nn.Module, kept: list[str]) -> int | None:
+    """The multiple to which widths are rounded; None for a network too narrow to lose that many channels."""
+    widths = [
+        int(getattr(layer, "out_channels", 0) or getattr(layer, "out_features", 0))
+        for name, layer in _layers(module)
+        if name not in kept
+    ]
+    return ROUND_TO if widths and min(widths) >= 2 * ROUND_TO else None
 
 
 def _fixed_layers(original: nn.Module, example_inputs: Inputs) -> list[str]:

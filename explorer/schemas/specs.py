@@ -57,6 +57,13 @@ class TrainSpec(Request):
     schedule: Literal["cosine", "constant"] = Field(
         "cosine", description="learning rate over the run", json_schema_extra=note(group="optimizer")
     )
+    label_smoothing: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="share of each class target spread over the others; keeps logits small",
+        json_schema_extra=note(group="optimizer"),
+    )
     clip_grad_norm: float | None = Field(
         None, gt=0, description="scale gradients down to this norm", json_schema_extra=note(group="optimizer")
     )
@@ -160,7 +167,7 @@ class PruneSpec(Request):
     )
     amount: float = Field(0.5, gt=0, lt=1, description="share of channels or weights to remove")
     finetune_epochs: int = Field(
-        6, ge=0, le=100_000, description="training after structural pruning", json_schema_extra=note(unit="epochs")
+        10, ge=0, le=100_000, description="training after structural pruning", json_schema_extra=note(unit="epochs")
     )
     learning_rate: float = Field(2e-3, gt=0, le=10, description="of the fine-tuning", json_schema_extra=note(group="fine-tuning"))
     batch_size: int = Field(

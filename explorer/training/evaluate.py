@@ -12,10 +12,10 @@ from explorer.reporter import Reporter
 BATCH_SIZE = 256
 
 
-def loss_of(outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+def loss_of(outputs: torch.Tensor, targets: torch.Tensor, label_smoothing: float = 0.0) -> torch.Tensor:
     """Mean cross-entropy for classes (int64 targets), mean squared error for values."""
     if targets.dtype == torch.int64:
-        return F.cross_entropy(outputs, targets)
+        return F.cross_entropy(outputs, targets, label_smoothing=label_smoothing)
     return F.mse_loss(outputs, targets)
 
 

@@ -35,7 +35,7 @@ class Learner:
             group["lr"] = self.rate
         self.optimizer.zero_grad(set_to_none=True)
         with self.amp.autocast:
-            loss = loss_of(self.module(inputs), targets)
+            loss = loss_of(self.module(inputs), targets, self.spec.label_smoothing)
         self._backward(loss)
         norm = self._clip()
         if guard is not None:

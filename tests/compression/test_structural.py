@@ -37,6 +37,14 @@ def test_the_channels_with_the_smallest_weights_leave() -> None:
     assert torch.allclose(pruned(inputs), module(inputs), atol=1e-3)
 
 
+def test_wide_layers_keep_widths_that_kernels_like() -> None:
+    module = nn.Sequential(nn.Linear(4, 150), nn.ReLU(), nn.Linear(150, 64), nn.ReLU(), nn.Linear(64, 2))
+    pruned = without_channels(module, (torch.rand(3, 4),), 0.3).module
+    widths = [len(pruned.get_parameter(name)) for name in ("0.weight", "2.weight")]
+    assert [width % 8 for width in widths] == [0, 0], "30 % of 150 would leave 105"
+    assert widths == pytest.approx([105, 45], abs=7)
+
+
 def test_layers_whose_width_the_code_counts_on_keep_it_and_are_named() -> None:
     module, inputs = tiny_encoder()
     cut = without_channels(module, inputs, 0.5)

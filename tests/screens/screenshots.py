@@ -1,4 +1,4 @@
-"""The README's pictures from a real engine: in one `EXPLORER_HOME`, `explorer tour`, then `python -m tests.screens.screenshots`."""
+"""The README's pictures from a real engine: `explorer tour`, then `python -m tests.screens.screenshots`, in one home."""
 
 import asyncio
 from pathlib import Path
@@ -25,7 +25,7 @@ SCENES = {
 async def main() -> None:
     """Write one SVG a screen, with a training running."""
     engine = await connect()
-    job = await engine.submit(TrainSpec(epochs=60, threads=1))
+    job = await engine.submit(TrainSpec(epochs=200, label_smoothing=0.1, threads=1))
     FOLDER.mkdir(exist_ok=True)
     app = ExplorerApp(connect)
     async with app.run_test(size=SIZE) as pilot:
