@@ -45,6 +45,8 @@ WORDS = {
     "estimated": "estimated",
     "pending": "reading…",
 }
+# Columns from which a source fits beside the value, and the columns of a label below and above that.
+WIDE, NARROW_LABEL, WIDE_LABEL = 100, 19, 25
 STYLES = {"ok": "$success", "stale": "$warning", "estimated": "$warning", "denied": "$warning"}
 
 
@@ -104,18 +106,19 @@ def label_of(inventory: Inventory, name: str) -> str:
 def row_content(label: str, reading: Reading, width: int) -> Content:
     """Label, state, value or the reason why there is none, and at 100 columns the source."""
     text = said(reading)
-    room = max(20, width - 36)
+    label_room = WIDE_LABEL if width >= WIDE else NARROW_LABEL
+    room = max(20, width - label_room - 17)
     parts: list[str | tuple[str, str]] = [
-        f"{label[:18]:<19}",
+        f"{_cut(label, label_room - 1):<{label_room}}",
         (f"{WORDS[reading.state]:<11}", STYLES.get(reading.state, "$muted")),
     ]
-    if width >= 100:
+    if width >= WIDE:
         source_room = min(36, room // 3)
         text_room = room - source_room
         parts += [(f"{_cut(text, text_room):<{text_room + 1}}", "" if reading.known else "$muted")]
         parts += [(_cut(reading.source, source_room), "$muted")]
     else:
-        parts += [(_cut(text, width - 33), "" if reading.known else "$muted")]
+        parts += [(_cut(text, width - label_room - 14), "" if reading.known else "$muted")]
     return Content.assemble(*parts)
 
 

@@ -70,7 +70,7 @@ class TrainScreen(ExplorerScreen):
         with Container(id="body"):
             with Vertical(id="charts"):
                 yield Chart("loss", id="loss")
-                yield Chart("accuracy", floor=0.0, ceiling=1.0, id="accuracy")
+                yield Chart("accuracy", ceiling=1.0, id="accuracy")
             with Vertical(id="side"):
                 yield Facts()
                 yield Lines([], id="notes")
