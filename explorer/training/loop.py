@@ -10,8 +10,8 @@ from explorer.errors import ExplorerError
 from explorer.reporter import Reporter
 from explorer.training.learner import Learner
 
-# Asking looks at a file, which costs 2 % of a millisecond's step; nobody notices a hundredth of a second.
-CONTROL_INTERVAL_S = 0.01
+# Asking looks at a file, which costs 2 % of a millisecond's step; nobody notices a twentieth of a second.
+CONTROL_INTERVAL_S = 0.05
 # Slow steps are said this often, however few they are.
 SAY_INTERVAL_S = 0.5
 NO_COMMANDS: frozenset[str] = frozenset()
