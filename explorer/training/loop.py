@@ -49,14 +49,16 @@ class Monitor:
         """One step under watch; gives the commands that came in before it. A pause in `control()` is not counted as training."""
         now = time.perf_counter()
         commands = NO_COMMANDS
-        if not self._losses:
+        if not self._samples:
             self._started = now
         if now >= self._next_control:
             commands = self._ask(now)
         self.whole = False
-        self._losses.append(self.learner.step(self.done, inputs, targets, self._guard))
+        loss = self.learner.step(self.done, inputs, targets, self._guard)
+        if not self._on_cpu:
+            self._losses.append(loss)
         self._rates.append(self.learner.rate)
-        self._samples += inputs.shape[0]
+        self._samples += len(inputs)
         self.done += 1
         self.whole = True
         if self.done % self.log_every == 0 or now - self._started >= SAY_INTERVAL_S:
@@ -66,11 +68,11 @@ class Monitor:
     @property
     def all_said(self) -> bool:
         """Whether every step so far was said."""
-        return not self._losses
+        return not self._samples
 
     def flush(self) -> None:
         """Read and say what is kept; raises when a loss in it is not finite."""
-        if self._losses:
+        if self._samples:
             self._say(self._finite_losses())
 
     def _ask(self, now: float) -> frozenset[str]:
