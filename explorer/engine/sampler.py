@@ -51,8 +51,15 @@ class HardwareFeed:
         self._found = await probe()
 
     async def _sample(self) -> None:
+        try:
+            sampler = await asyncio.to_thread(Sampler)
+            await self._sample_by(sampler)
+        finally:
+            self._sampling = None
+
+    async def _sample_by(self, sampler: Sampler) -> None:
+        """A sample each second until nobody looks; a late one is not made up for, so gaps stay gaps."""
         loop = asyncio.get_running_loop()
-        sampler = await asyncio.to_thread(Sampler)
         due_s = loop.time()
         while self._watchers:
             sample = await asyncio.to_thread(sampler.sample)
@@ -60,4 +67,3 @@ class HardwareFeed:
                 mailbox.put("sample", sample)
             due_s = max(due_s + INTERVAL_S, loop.time())
             await asyncio.sleep(due_s - loop.time())
-        self._sampling = None

@@ -1,5 +1,8 @@
 """Names of Arm cores by the implementer and part of their MIDR register (Arm's and the makers' reference manuals)."""
 
+import re
+from collections.abc import Iterable
+
 ARM, FUJITSU, NVIDIA, QUALCOMM, APPLE, AMPERE = 0x41, 0x46, 0x4E, 0x51, 0x61, 0xC0
 NAMES = {
     (ARM, 0xD03): "Cortex-A53",
@@ -47,7 +50,30 @@ NAMES = {
     (AMPERE, 0xAC4): "Ampere-1a",
 }
 
+OF_CHIP = re.compile(r"(.+) \((M\d[^)]*)\)")
+
 
 def name(implementer: int, part: int) -> str:
     """The core's name, or its numbers when this table does not know it."""
     return NAMES.get((implementer, part), f"Arm core {implementer:#04x}:{part:#05x}")
+
+
+def of_midr(text: str) -> str:
+    """The core's name from the text of `regs/identification/midr_el1`; nothing when it is no such number."""
+    if not re.fullmatch(r"0x[0-9a-f]{8,16}", text):
+        return ""
+    register = int(text, 16)
+    return name(register >> 24 & 0xFF, register >> 4 & 0xFFF)
+
+
+def core(full_name: str) -> str:
+    """The core's name without its chip: "Icestorm (M1)" as "Icestorm"."""
+    match = OF_CHIP.fullmatch(full_name)
+    return match[1] if match else full_name
+
+
+def chip(full_names: Iterable[str]) -> str:
+    """The Apple chip that these cores are of, or the cores' names together, such as "Cortex-X3 + Cortex-A510"."""
+    names = list(dict.fromkeys(full_names))
+    chips = {match[2] for item in names if (match := OF_CHIP.fullmatch(item))}
+    return f"Apple {chips.pop()}" if len(chips) == 1 else " + ".join(names)

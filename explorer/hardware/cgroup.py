@@ -36,10 +36,17 @@ class Limits:
     memory_group: str = ""
 
 
-def folders(membership: str, mountinfo: str) -> list[str]:
-    """Folders of this process's groups, innermost first, from /proc/self/cgroup and /proc/self/mountinfo."""
+def folders(membership: str, mountinfo: str, controller: str = "") -> list[str]:
+    """Folders of this process's groups, innermost first, from /proc/self/cgroup and /proc/self/mountinfo.
+
+    With a `controller` such as "memory", only those of its version 1 hierarchy, or else of version 2.
+    """
+    mounts = _mounts(mountinfo)
+    if controller:
+        own = [mount for mount in mounts if controller in mount[2]]
+        mounts = own or [mount for mount in mounts if "" in mount[2]]
     places: list[str] = []
-    for root, mount, controllers in _mounts(mountinfo):
+    for root, mount, controllers in mounts:
         for line in membership.splitlines():
             _, _, rest = line.partition(":")
             names, found, group = rest.partition(":")

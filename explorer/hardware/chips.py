@@ -20,6 +20,7 @@ class Chip:
     ane_tops: float | None
     bandwidth_gb_s: dict[int, int]
     source: str
+    remark: str = ""
 
     def bandwidth(self, gpu_cores: int | None) -> int | None:
         """GB/s as published; None where variants differ and this one is not known."""
@@ -29,6 +30,8 @@ class Chip:
 OLD = f"{ENGINES}; {BANDWIDTHS}; generation {ENGINE_NAMES}"
 M3 = f"{M3_PRESS}; {BANDWIDTHS}; generation read on an M3 Pro as h15g"
 M4_ON = f"{ENGINES}; {BANDWIDTHS}; generation {ENGINE_STUDY}"
+# Apple counts these units in what it says of an M5's AI performance; the Neural Engine has none of them.
+M5_REMARK = "the Neural Accelerators of an M5 are in the GPU cores, not in the Neural Engine"
 CHIPS = (
     Chip("Apple M1", 16, "H13", 11, {0: 68}, OLD),
     Chip("Apple M1 Pro", 16, "H13", 11, {0: 200}, OLD),
@@ -45,9 +48,9 @@ CHIPS = (
     Chip("Apple M4", 16, "H16", 38, {0: 120}, M4_ON),
     Chip("Apple M4 Pro", 16, "H16", 38, {0: 273}, M4_ON),
     Chip("Apple M4 Max", 16, "H16", 38, {32: 410, 40: 546}, M4_ON),
-    Chip("Apple M5", 16, "H17", None, {0: 153}, f"{M4_ON}; bandwidth {M5_PRESS}"),
-    Chip("Apple M5 Pro", 16, "H17", None, {0: 307}, f"{M4_ON}; bandwidth {M5_PRESS}"),
-    Chip("Apple M5 Max", 16, "H17", None, {32: 460, 40: 614}, f"{M4_ON}; bandwidth {M5_PRESS}"),
+    Chip("Apple M5", 16, "H17", None, {0: 153}, f"{M4_ON}; bandwidth {M5_PRESS}", M5_REMARK),
+    Chip("Apple M5 Pro", 16, "H17", None, {0: 307}, f"{M4_ON}; bandwidth {M5_PRESS}", M5_REMARK),
+    Chip("Apple M5 Max", 16, "H17", None, {32: 460, 40: 614}, f"{M4_ON}; bandwidth {M5_PRESS}", M5_REMARK),
     Chip("Apple M6", 32, "H18", None, {}, ENGINE_STUDY),
     Chip("Apple A18 Pro", 16, "H17", 35, {}, f"{ENGINES}; generation {ENGINE_STUDY}"),
 )

@@ -12,7 +12,14 @@ PACKAGES = {
     "onnx": ("onnx",),
     "onnxruntime": ("onnxruntime", "onnxruntime-gpu", "onnxruntime-silicon", "onnxruntime-directml"),
     "numpy": ("numpy",),
+    "torchvision": ("torchvision",),
+    "torchao": ("torchao",),
     "torch_xla": ("torch-xla",),
+    "transformers": ("transformers",),
+    "timm": ("timm",),
+    "safetensors": ("safetensors",),
+    "executorch": ("executorch",),
+    "coreai_torch": ("coreai-torch",),
 }
 
 

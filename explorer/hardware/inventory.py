@@ -3,7 +3,7 @@
 import platform
 import sys
 
-from explorer.hardware import frameworks, linux, macos, nvidia
+from explorer.hardware import device_files, frameworks, gpus, linux, macos, pci
 from explorer.hardware.answers import known, missing
 from explorer.hardware.neural_engine import NAMES as NEURAL_ENGINE_NAMES
 from explorer.hardware.probe import pending, probe
@@ -33,4 +33,5 @@ def _system() -> dict[str, Reading]:
         return macos.readings(macos.read())
     name = platform.system()
     none = dict.fromkeys(NEURAL_ENGINE_NAMES, missing(f"no Neural Engine on {name}: only Apple silicon has one"))
-    return {"gpu": nvidia.reading(), **none, **linux.readings(linux.read())}
+    texts, files = linux.read(), device_files.read()
+    return {**none, **linux.readings(texts), **gpus.read(texts.sysfs, files), "tpu": pci.tpu(texts.sysfs, files)}

@@ -1,14 +1,14 @@
-"""`ioreg -a` property lists of macOS: the Neural Engine's identity and the GPU's core count and live use."""
+"""`ioreg -a` property lists of macOS: registry nodes, and of them the GPU's core count and live use."""
 
 import plistlib
 from typing import Any
 from xml.parsers.expat import ExpatError
 
-PREFIX = "ANEDeviceProperty"
+CHILDREN = "IORegistryEntryChildren"
 
 
 def nodes(text: str) -> list[dict[str, Any]]:
-    """Registry nodes at the top of the output; none when it is empty (no such device) or not a property list."""
+    """Registry nodes, those inside others after them; none when the text is empty (no such device) or no property list."""
     try:
         document = plistlib.loads(text.encode())
     except (
@@ -22,21 +22,14 @@ def nodes(text: str) -> list[dict[str, Any]]:
         TypeError,
     ):
         return []
-    items = document if isinstance(document, list) else [document]
-    return [item for item in items if isinstance(item, dict)]
-
-
-def neural_engines(text: str) -> list[dict[str, Any]]:
-    """Neural Engines of class H11ANEIn (on every chip so far) as `{cores, architecture}`; an M6 has two."""
-    properties = [node["DeviceProperties"] for node in nodes(text) if isinstance(node.get("DeviceProperties"), dict)]
-    return [
-        {
-            "cores": _integer(item.get(f"{PREFIX}NumANECores")),
-            "architecture": str(item.get(f"{PREFIX}TypeANEArchitectureTypeStr", "")),
-        }
-        for item in properties
-        if f"{PREFIX}NumANECores" in item
-    ]
+    found: list[dict[str, Any]] = []
+    waiting = document if isinstance(document, list) else [document]
+    while waiting:
+        level = [item for item in waiting if isinstance(item, dict)]
+        found += level
+        inner = [item.get(CHILDREN) for item in level]
+        waiting = [node for nodes in inner if isinstance(nodes, list) for node in nodes]
+    return found
 
 
 def gpu_cores(text: str) -> int | None:

@@ -5,12 +5,11 @@ import platform
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-from explorer.hardware import cgroup, isa, linux_cpu, linux_topology, lscpu, meminfo, pci
+from explorer.hardware import cgroup, isa, linux_cpu, linux_topology, meminfo, pci
 from explorer.hardware.answers import found, known, missing
+from explorer.hardware.linux_processor import Processor
 from explorer.hardware.readers import UNREAD, Text, text_of, tree_of
 from explorer.schemas.readings import Reading
 
@@ -18,21 +17,27 @@ CPUINFO, MEMINFO = "/proc/cpuinfo", "/proc/meminfo"
 MODEL_FILES = ("/proc/device-tree/model", "/sys/class/dmi/id/product_name")
 NO_MODEL = Text("", "neither the device tree nor DMI names this machine")
 PRETTY_NAME = re.compile(r'^PRETTY_NAME="?([^"\n]*)"?$', re.MULTILINE)
+VIRTUAL_MODEL = re.compile(r"KVM|QEMU|dummy-virt|VMware|VirtualBox|Virtual Machine|HVM domU|Google Compute Engine")
 
 
 @dataclass(frozen=True)
 class LinuxTexts:
-    """What a Linux machine says of itself; `sysfs` and `groups` are `{path: text}` and `{group folder: {file: text}}`."""
+    """What a Linux machine says of itself; `sysfs` and `groups` are `{path: text}` and `{group folder: {file: text}}`.
+
+    Only recordings have `lscpu`, `sbc_bench` and an `excerpt` of /proc/cpuinfo (some of its CPUs): /proc and /sys tell more.
+    """
 
     cpuinfo: Text = UNREAD
     meminfo: Text = UNREAD
-    lscpu: Text = UNREAD  # only recordings have it: /proc and /sys tell more
+    lscpu: Text = UNREAD
+    sbc_bench: Text = UNREAD
     os_release: Text = UNREAD
     model: Text = UNREAD
     sysfs: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     affinity_cpus: int | None = None
     kernel: str = ""
+    excerpt: bool = False
 
 
 def read() -> LinuxTexts:
@@ -50,71 +55,61 @@ def read() -> LinuxTexts:
 
 
 def readings(texts: LinuxTexts) -> dict[str, Reading]:
-    """Every reading that Linux text can give; the GPU is asked elsewhere."""
-    cpu = Processor(texts)
-    tpus = pci.tpus(dict(texts.sysfs))
+    """Every reading that these texts can give; GPUs and TPUs are read elsewhere."""
     board = texts.model.text.strip("\0\n ") or linux_cpu.board(texts.cpuinfo.text)
     system = PRETTY_NAME.search(texts.os_release.text)
     return {
         "os.name": found(system[1] if system else "", "/etc/os-release", texts.os_release.reason),
         "os.kernel": found(texts.kernel, "uname", "not recorded"),
         "machine.model": found(board, "device tree or DMI", texts.model.reason),
-        "chip.name": found(cpu.name, cpu.source, f"no processor name in {CPUINFO}"),
-        "machine.virtual": known("hypervisor" in cpu.flags, CPUINFO) if cpu.flags else missing(texts.cpuinfo.reason),
-        "cpu.logical": found(cpu.logical, cpu.source, texts.cpuinfo.reason, "CPUs"),
-        "cpu.cores": found(cpu.cores, cpu.source, texts.cpuinfo.reason, "cores"),
-        "cpu.tiers": found(cpu.tiers, cpu.source, texts.cpuinfo.reason),
-        "cpu.isa": found(isa.of_linux(cpu.flags), cpu.source, "no instruction set of the table in the flags"),
-        "cpu.numa_nodes": found(cpu.numa_nodes, "sysfs node", "sysfs shows no NUMA node", "nodes"),
-        "cpu.limit": cpu_limit(texts, cpu.logical),
+        **cpu(texts, board),
         **memory(texts),
-        "tpu": found(tpus, "PCI", "no Google TPU on the PCI bus"),
     }
 
 
-class Processor:
-    """The CPU as /proc and /sys tell it, or as lscpu does where a recording has more CPUs there."""
-
-    def __init__(self, texts: LinuxTexts) -> None:
-        self._sysfs = dict(texts.sysfs)
-        self._cpus = linux_cpu.parse(texts.cpuinfo.text)
-        self._summary = lscpu.parse(texts.lscpu.text)
-        self.tiers: list[dict[str, Any]] = linux_topology.tiers(self._sysfs, self._cpus)
-        self._use_summary = (self._summary["logical"] or 0) > sum(tier["threads"] for tier in self.tiers)
-        if self._use_summary:
-            self.tiers = self._summary["tiers"]
-
-    @property
-    def source(self) -> str:
-        return "lscpu" if self._use_summary else f"{CPUINFO} and sysfs"
-
-    @property
-    def logical(self) -> int | None:
-        return self._summary["logical"] if self._use_summary else sum(tier["threads"] for tier in self.tiers) or None
-
-    @property
-    def cores(self) -> int | None:
-        return self._summary["cores"] if self._use_summary else linux_topology.cores(self._sysfs, self._cpus) or None
-
-    @property
-    def numa_nodes(self) -> int | None:
-        return linux_topology.numa_nodes(self._sysfs) or self._summary["numa_nodes"]
-
-    @cached_property
-    def flags(self) -> list[str]:
-        """Flags that every CPU has, so that no tier is promised what only another can do."""
-        if not self._cpus:
-            return list(self._summary["flags"])
-        told = [set(cpu.flags) for cpu in self._cpus if cpu.flags]
-        return sorted(set.intersection(*told)) if told else []
-
-    @property
-    def name(self) -> str:
-        parts = dict.fromkeys(cpu.core_name for cpu in reversed(self._cpus) if cpu.core_name)
-        return " + ".join(parts) or next((cpu.model for cpu in self._cpus if cpu.model), "") or str(self._summary["model"])
+def cpu(texts: LinuxTexts, board: str) -> dict[str, Reading]:
+    """The processor's readings, and how much of it this process may use."""
+    cpu = Processor(texts.cpuinfo.text, texts.sysfs, texts.lscpu.text, texts.sbc_bench.text, texts.excerpt)
+    silent = _silent(texts)
+    part = f"{texts.cpuinfo.reason}; it holds one CPU of more" if texts.excerpt and cpu.logical is None else silent
+    sets = isa.of_linux(cpu.matrix_flags)
+    no_sets = "no instruction set of the table in the flags" if cpu.flags else silent
+    answers = {
+        "chip.name": found(*cpu.name, f"no processor is named: {silent}"),
+        "machine.virtual": _virtual(cpu, board, silent),
+        "cpu.logical": found(cpu.logical, cpu.source, part, "CPUs"),
+        "cpu.cores": found(cpu.cores, cpu.source, part if cpu.logical is None else f"{cpu.source} does not say", "cores"),
+        "cpu.tiers": found(cpu.tiers, cpu.source, silent),
+        "cpu.isa": found(sets, cpu.flags_source, no_sets),
+        "cpu.isa_uses": found(isa.uses(sets), cpu.flags_source, no_sets),
+        "cpu.numa_nodes": found(*cpu.numa_nodes, "sysfs shows no NUMA node", "nodes"),
+        "cpu.limit": cpu_limit(texts, cpu.logical, part),
+    }
+    return _of_one_package(answers) if texts.excerpt else answers
 
 
-def cpu_limit(texts: LinuxTexts, logical: int | None) -> Reading:
+def _of_one_package(answers: dict[str, Reading]) -> dict[str, Reading]:
+    counted = [name for name in ("cpu.logical", "cpu.cores", "cpu.tiers", "cpu.limit") if answers[name].known]
+    reason = "of one package: the recording holds one of its CPUs"
+    return answers | {name: answers[name].model_copy(update={"reason": reason}) for name in counted}
+
+
+def _silent(texts: LinuxTexts) -> str:
+    """Why no text told of the CPUs: the reason of the one that should have."""
+    present = [text.reason for text in (texts.cpuinfo, texts.lscpu, texts.sbc_bench) if text]
+    return "; ".join(present) or texts.cpuinfo.reason
+
+
+def _virtual(cpu: Processor, board: str, silent: str) -> Reading:
+    """x86 flags tell; on Arm only a hypervisor's own name for the machine does, and its absence says nothing."""
+    if cpu.x86:
+        return known("hypervisor" in cpu.flags or cpu.summary.virtual is True, cpu.flags_source)
+    if cpu.summary.virtual or VIRTUAL_MODEL.search(board):
+        return known(True, "lscpu" if cpu.summary.virtual else "device tree or DMI")
+    return missing("an Arm CPU does not say whether it is virtual" if cpu.flags else silent)
+
+
+def cpu_limit(texts: LinuxTexts, logical: int | None, reason: str) -> Reading:
     """CPUs that this process may keep busy: the smallest of the machine's, its affinity and its control group's."""
     limits = cgroup.limits(texts.groups)
     bounds = [
@@ -123,7 +118,7 @@ def cpu_limit(texts: LinuxTexts, logical: int | None) -> Reading:
         (limits.cpus, f"control group {limits.cpu_group}"),
     ]
     count, source = min(((count, source) for count, source in bounds if count), key=lambda bound: bound[0], default=(None, ""))
-    return found(int(count) if count and count == int(count) else count, source, texts.cpuinfo.reason, "CPUs")
+    return found(int(count) if count and count == int(count) else count, source, reason, "CPUs")
 
 
 def memory(texts: LinuxTexts) -> dict[str, Reading]:

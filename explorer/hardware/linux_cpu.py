@@ -7,7 +7,10 @@ from explorer.hardware import arm_parts
 
 @dataclass(frozen=True)
 class Cpu:
-    """One logical CPU; `package` and `core` are -1 where the text does not say, `core_name` is empty on x86."""
+    """One logical CPU; numbers are -1 where the text does not say, `core_name` is empty on x86.
+
+    `package_cores` and `package_threads` count the whole package that it is in (x86 only).
+    """
 
     index: int
     model: str
@@ -15,16 +18,23 @@ class Cpu:
     package: int
     core: int
     flags: tuple[str, ...]
+    package_cores: int = -1
+    package_threads: int = -1
 
 
 def parse(text: str) -> list[Cpu]:
-    """Every processor in the text, in its order."""
-    return [cpu for block in _blocks(text) if (cpu := _cpu(block)) is not None]
+    """Every processor in the text, in its order; the first block of a number counts."""
+    cpus: dict[int, Cpu] = {}
+    for block in _blocks(text):
+        if (cpu := _cpu(block)) is not None:
+            cpus.setdefault(cpu.index, cpu)
+    return list(cpus.values())
 
 
 def board(text: str) -> str:
-    """The `Hardware` line that older Arm kernels end with, or nothing."""
-    return next((fields["Hardware"] for fields in _blocks(text) if "Hardware" in fields), "")
+    """The `Model` line that Arm kernels may end with, or the `Hardware` line of older ones, or nothing."""
+    blocks = _blocks(text)
+    return next((fields[key] for key in ("Model", "Hardware") for fields in blocks if fields.get(key)), "")
 
 
 def _blocks(text: str) -> list[dict[str, str]]:
@@ -52,6 +62,8 @@ def _cpu(fields: dict[str, str]) -> Cpu | None:
         package=_or_unknown(fields.get("physical id", "")),
         core=_or_unknown(fields.get("core id", "")),
         flags=tuple((fields.get("flags") or fields.get("Features") or "").split()),
+        package_cores=_or_unknown(fields.get("cpu cores", "")),
+        package_threads=_or_unknown(fields.get("siblings", "")),
     )
 
 

@@ -1,19 +1,19 @@
 """Readings of a Mac from its texts, recorded or read now."""
 
 import platform
-import re
 from dataclasses import dataclass
-from typing import Any
 
-from explorer.hardware import ioreg, isa, mps, sysctl, system_profiler, vm_stat
-from explorer.hardware.answers import found, known, missing
+from explorer.hardware import isa, mps, sysctl, system_profiler, vm_stat
+from explorer.hardware.answers import found, missing
+from explorer.hardware.mac import Mac
 from explorer.hardware.neural_engine import neural_engine, published_bandwidth
 from explorer.hardware.readers import UNREAD, Text, outputs_of
 from explorer.schemas.readings import Reading
 
 SYSCTL_NAMES = (
     *("hw", "machdep.cpu", "hw.model", "hw.memsize", "hw.nperflevels", "hw.perflevel0.name", "hw.perflevel1.name"),
-    *("kern.osproductversion", "kern.osversion", "kern.hv_vmm_present", "sysctl.proc_translated", "vm.swapusage"),
+    *("hw.perflevel2.name", "kern.osproductversion", "kern.osversion", "kern.osrelease", "kern.hv_vmm_present"),
+    *("sysctl.proc_translated", "vm.swapusage"),
 )
 COMMANDS = {
     "sysctl": ("/usr/sbin/sysctl", *SYSCTL_NAMES),
@@ -22,12 +22,11 @@ COMMANDS = {
     "gpu": ("/usr/sbin/ioreg", "-a", "-r", "-d", "1", "-c", "AGXAccelerator"),
     "vm_stat": ("/usr/bin/vm_stat",),
 }
-PRODUCT_VERSION = re.compile(r"^ProductVersion:\s*([\d.]+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class MacTexts:
-    """What a Mac says of itself; `machine` is the Python process's architecture."""
+    """What a Mac says of itself; `machine` is the Python process's architecture. Only recordings have the last four."""
 
     sysctl: Text = UNREAD
     hardware: Text = UNREAD
@@ -36,8 +35,11 @@ class MacTexts:
     neural_engine: Text = UNREAD
     gpu: Text = UNREAD
     vm_stat: Text = UNREAD
-    sw_vers: Text = UNREAD
     machine: str = ""
+    sw_vers: Text = UNREAD
+    memory_pressure: Text = UNREAD
+    powermetrics: Text = UNREAD
+    macmon: Text = UNREAD
 
 
 def read() -> MacTexts:
@@ -50,85 +52,61 @@ def read() -> MacTexts:
 def readings(texts: MacTexts) -> dict[str, Reading]:
     """Every reading that a Mac's text can give."""
     mac = Mac(texts)
-    tiers, total = sysctl.tiers(mac.values), mac.memory_bytes
-    threads = sum(tier["threads"] for tier in tiers) or sysctl.integer(mac.values, "hw.ncpu")
-    cores = sum(tier["cores"] for tier in tiers) or None
-    silent = texts.sysctl.reason if not texts.sysctl else "sysctl does not say"
-    memory_kind = system_profiler.memory_type(texts.memory.text)
+    silent, untold = texts.sysctl.reason, _why(texts.sysctl, texts.hardware)
+    system = (f"macOS {mac.os_version.value}" if mac.os_version.value else "", mac.os_version.source)
     return {
-        "os.name": found(f"macOS {mac.os_version}" if mac.os_version else "", "sysctl or sw_vers", silent),
-        "os.build": found(mac.values.get("kern.osversion", ""), "sysctl", silent),
-        "machine.model": found(mac.model, "sysctl or system_profiler", silent),
-        "machine.virtual": known(mac.virtual, "sysctl") if mac.virtual is not None else missing(silent, "sysctl"),
-        "process.rosetta": known(mac.translated, "sysctl") if mac.translated is not None else missing(silent, "sysctl"),
-        "chip.name": found(mac.chip, "sysctl or system_profiler", "neither sysctl nor system_profiler names the chip"),
-        "cpu.logical": found(threads, "sysctl", silent, "CPUs"),
-        "cpu.cores": found(cores, "sysctl", silent, "cores"),
-        "cpu.tiers": found(tiers, "sysctl", silent),
-        "cpu.isa": found(isa.of_macos(mac.values), "sysctl", silent),
-        "cpu.limit": found(threads, "sysctl", silent, "CPUs"),
-        "memory.total_bytes": found(total, "sysctl or system_profiler", silent, "B"),
-        "memory.limit_bytes": found(total, "sysctl or system_profiler", silent, "B"),
-        "memory.available_bytes": found(vm_stat.available_bytes(texts.vm_stat.text), "vm_stat", texts.vm_stat.reason, "B"),
-        "memory.type": found(memory_kind, "system_profiler", "system_profiler does not say"),
-        "memory.bandwidth": published_bandwidth(mac.chip, mac.gpu_cores),
-        "gpu": found(mac.gpus, "system_profiler and ioreg", "neither system_profiler nor ioreg shows a GPU"),
-        **neural_engine(texts.neural_engine, mac.chip, bool(mac.virtual)),
+        "os.name": found(*system, _why(texts.sysctl, texts.sw_vers)),
+        "os.build": found(*mac.build, _why(texts.sysctl, texts.sw_vers)),
+        "os.kernel": found(mac.values.get("kern.osrelease", ""), "sysctl", silent),
+        "machine.model": found(*mac.model, untold),
+        "machine.virtual": found(*mac.virtual, untold),
+        "process.machine": found(*mac.process, "nothing tells which processor this process is built for"),
+        "process.rosetta": found(*mac.translated, untold),
+        "chip.name": found(*mac.chip, f"nothing names the chip: {untold}"),
+        **_cpu(mac, silent),
+        **_memory(texts, mac, silent),
+        "gpu": found(*mac.gpus, f"nothing shows a GPU: {_why(texts.displays, texts.gpu)}"),
+        "gpu.driver": missing("Metal comes with macOS"),
+        **neural_engine(texts.neural_engine, mac.chip.value, bool(mac.virtual.value)),
         "tpu": missing("no Mac has a TPU"),
-        "mps.usable": mps.verdict(mac.mps_facts),
+        "mps.usable": mps.verdict(mps_facts(mac)),
     }
 
 
-class Mac:
-    """Facts that several readings need, each from its best text."""
+def _why(*texts: Text) -> str:
+    """Why none of the texts told, without those that were never asked for."""
+    return "; ".join(dict.fromkeys(text.reason for text in texts if text is not UNREAD)) or UNREAD.reason
 
-    def __init__(self, texts: MacTexts) -> None:
-        self.values = sysctl.parse(texts.sysctl.text)
-        self._hardware = system_profiler.hardware(texts.hardware.text)
-        self._sw_vers = PRODUCT_VERSION.search(texts.sw_vers.text)
-        self._machine = texts.machine
-        self.gpus: list[dict[str, Any]] = system_profiler.gpus(texts.displays.text)
-        counted = ioreg.gpu_cores(texts.gpu.text)
-        if counted and not self.gpus:
-            self.gpus = [{"name": self.chip or "Apple GPU", "cores": None, "memory_bytes": None, "metal": ""}]
-        if counted and len(self.gpus) == 1:
-            self.gpus[0]["cores"] = counted
-        self.gpu_cores: int | None = next((gpu["cores"] for gpu in self.gpus if gpu["cores"]), counted)
 
-    @property
-    def chip(self) -> str:
-        """A preproduction M1 says "Apple processor" and Rosetta "VirtualApple": then system_profiler knows better."""
-        brand, profiled = self.values.get("machdep.cpu.brand_string", ""), str(self._hardware.get("chip_type", ""))
-        vague = brand == "Apple processor" or brand.startswith("VirtualApple")
-        return profiled if profiled and (vague or not brand) else brand
+def _cpu(mac: Mac, silent: str) -> dict[str, Reading]:
+    tiers, sets = mac.tiers, isa.of_macos(mac.values)
+    what = mac.caveat or silent
+    return {
+        "cpu.logical": found(*mac.logical, what, "CPUs"),
+        "cpu.cores": found(*mac.cores, what, "cores"),
+        "cpu.tiers": found(*tiers, what).model_copy(update={"reason": what}) if mac.caveat else found(*tiers, what),
+        "cpu.isa": found(sets, "sysctl", silent),
+        "cpu.isa_uses": found(isa.uses(sets), "sysctl", silent),
+        "cpu.limit": found(*mac.logical, what, "CPUs"),
+        "cpu.numa_nodes": missing("macOS does not tell of NUMA nodes"),
+    }
 
-    @property
-    def model(self) -> str:
-        return self.values.get("hw.model") or str(self._hardware.get("machine_model", ""))
 
-    @property
-    def os_version(self) -> str:
-        return self.values.get("kern.osproductversion") or (self._sw_vers[1] if self._sw_vers else "")
+def _memory(texts: MacTexts, mac: Mac, silent: str) -> dict[str, Reading]:
+    free, swap = vm_stat.available_bytes(texts.vm_stat.text), sysctl.swap_total_bytes(mac.values.get("vm.swapusage", ""))
+    kind = system_profiler.memory_type(texts.memory.text)
+    return {
+        "memory.total_bytes": found(*mac.memory_bytes, _why(texts.sysctl, texts.hardware), "B"),
+        "memory.limit_bytes": found(*mac.memory_bytes, _why(texts.sysctl, texts.hardware), "B"),
+        "memory.available_bytes": found(free, "vm_stat", texts.vm_stat.reason, "B"),
+        "memory.type": found(kind, "system_profiler", texts.memory.reason),
+        "memory.bandwidth": published_bandwidth(mac.chip.value, mac.gpu_cores),
+        "swap.total_bytes": found(swap, "sysctl", silent, "B"),
+    }
 
-    @property
-    def memory_bytes(self) -> int | None:
-        return sysctl.integer(self.values, "hw.memsize") or system_profiler.memory_bytes(self._hardware)
 
-    @property
-    def translated(self) -> bool | None:
-        """Whether this process runs under Rosetta; None when nothing tells."""
-        flag = sysctl.integer(self.values, "sysctl.proc_translated")
-        return flag == 1 if flag is not None else (False if self._machine == "arm64" or self.values else None)
-
-    @property
-    def virtual(self) -> bool | None:
-        """Whether this is a virtual machine; None when nothing tells."""
-        paravirtual = any("Paravirtual" in gpu["name"] for gpu in self.gpus)
-        if "(Virtual)" in self.chip or self.model.startswith("VirtualMac") or paravirtual:
-            return True
-        flag = sysctl.integer(self.values, "kern.hv_vmm_present")
-        return None if flag is None else flag == 1
-
-    @property
-    def mps_facts(self) -> mps.MpsFacts:
-        return mps.MpsFacts("Darwin", self._machine, bool(self.translated), self.os_version, bool(self.virtual))
+def mps_facts(mac: Mac) -> mps.MpsFacts:
+    """What the system rules out before torch is asked."""
+    return mps.MpsFacts(
+        "Darwin", mac.process.value or "", bool(mac.translated.value), mac.os_version.value, bool(mac.virtual.value)
+    )

@@ -1,7 +1,8 @@
 """Whether torch can compute on this Mac's GPU through Metal (MPS), and if not, the first reason that holds.
 
-torch's own messages are not repeated: they name the wrong cause (pytorch issue 177819), and "available" is no promise in a
-virtual machine, where the first bytes may fail (pytorch issue 125197).
+The order is that of certainty: the system, Rosetta, the processor, the build, the macOS, the device, the virtual machine, the
+allocation. torch's own messages are not repeated: they name the wrong cause (pytorch issue 177819), and "available" is no
+promise in a virtual machine, where the first bytes may fail (pytorch issue 125197).
 """
 
 import re
@@ -16,7 +17,11 @@ SOURCE = "1 KiB allocated on the device by torch"
 
 @dataclass(frozen=True)
 class MpsFacts:
-    """`machine` is the Python process's architecture; None means not asked yet; `failure` is what the allocation raised."""
+    """What speaks for or against MPS; None means not asked yet.
+
+    `machine` is the Python process's architecture, `failure` what the allocation raised ("" when it worked), and `gpus` the
+    names of the GPUs that this process can see.
+    """
 
     system: str
     machine: str = ""
@@ -26,6 +31,7 @@ class MpsFacts:
     built: bool | None = None
     available: bool | None = None
     failure: str | None = None
+    gpus: tuple[str, ...] | None = None
 
 
 def verdict(facts: MpsFacts) -> Reading:
@@ -60,6 +66,8 @@ def _unsupported(facts: MpsFacts) -> str:
 
 
 def _unavailable(facts: MpsFacts) -> str:
-    if facts.virtual:
-        return "this virtual machine offers no GPU that torch accepts"
-    return "no GPU is visible to this process, as in a sandbox"
+    if facts.gpus == ():
+        return "no GPU is visible to this process, as in a sandbox or a virtual machine without a paravirtual GPU"
+    if facts.virtual or any("Paravirtual" in name for name in facts.gpus or ()):
+        return "this virtual machine's GPU lacks the Metal family that torch asks for"
+    return "torch accepts no GPU that this process can see, as in a sandbox"

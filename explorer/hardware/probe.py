@@ -1,4 +1,4 @@
-"""Asks torch and ONNX Runtime in a child process: one that hangs, crashes or prints nonsense costs time and a reason only."""
+"""Asks torch, ONNX Runtime and Core ML in child processes: a broken one costs time and a reason only."""
 
 import asyncio
 import contextlib
@@ -8,34 +8,53 @@ import platform
 import signal
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from explorer.hardware import mps, torch_facts
+from explorer.hardware import coreml_facts, mps, torch_facts
 from explorer.hardware.answers import missing
 from explorer.schemas.readings import Reading
 
 COMMAND = (sys.executable, "-m", torch_facts.__name__)
+COREML_COMMAND = (sys.executable, "-m", coreml_facts.__name__)
 LIMIT_S = 30.0
 MAX_OUTPUT_BYTES = 1 << 20
-NAMES = tuple(name for names in torch_facts.NAMES.values() for name in names)
+TORCH_NAMES = tuple(name for names in torch_facts.NAMES.values() for name in names)
+COREML_NAMES = tuple(name for names in coreml_facts.NAMES.values() for name in names)
+NAMES = (*TORCH_NAMES, *COREML_NAMES)
 # Where the child starts, so that it imports this very package and nothing that lies in the user's folder.
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def pending() -> dict[str, Reading]:
-    """The readings that `probe` will give, before it has; MPS is refused at once where the system rules it out."""
-    verdict = mps.verdict(mps.MpsFacts(platform.system(), platform.machine()))
-    return {**dict.fromkeys(NAMES, missing("not asked yet", state="pending")), "mps.usable": verdict}
+    """The readings that `probe` will give, before it has; what the system or a missing package rules out is refused at once."""
+    found = dict.fromkeys(NAMES, missing("not asked yet", state="pending"))
+    found["mps.usable"] = mps.verdict(mps.MpsFacts(platform.system(), platform.machine()))
+    if find_spec("torch_xla") is None:
+        found["tpu.torch_xla"] = missing("torch-xla is not installed")
+    return {**found, **(coreml_facts.unanswered(reason) if (reason := _no_coreml()) else {})}
 
 
-async def probe(command: Sequence[str] = COMMAND, limit_s: float = LIMIT_S) -> dict[str, Reading]:
-    """Every reading of `pending`, none of them pending: answered, or absent with what became of the child."""
-    output, reason = await _output_of(command, limit_s)
-    silent = missing(reason or "the torch probe did not say")
-    unanswered = {name: silent if reading.state == "pending" else reading for name, reading in pending().items()}
-    return {**unanswered, **parse(output.decode(errors="replace"))}
+async def probe(
+    command: Sequence[str] = COMMAND, limit_s: float = LIMIT_S, coreml_command: Sequence[str] = COREML_COMMAND
+) -> dict[str, Reading]:
+    """Every reading of `pending`, none of them pending: answered, or absent with what became of its child."""
+    refused = {name: reading for name, reading in pending().items() if reading.state != "pending"}
+    asked = [_ask(command, limit_s, "torch")]
+    if not _no_coreml():
+        asked.append(_ask(coreml_command, limit_s, "Core ML"))
+    (torch, torch_reason), *others = await asyncio.gather(*asked)
+    coreml, coreml_reason = others[0] if others else ({}, "")
+    return {
+        **dict.fromkeys(TORCH_NAMES, missing(torch_reason or "the torch probe did not say")),
+        **dict.fromkeys(COREML_NAMES, missing(coreml_reason or "the Core ML probe did not say")),
+        **refused,
+        **torch,
+        **coreml,
+        **_mps_cut_short(torch, torch_reason),
+    }
 
 
 def parse(text: str) -> dict[str, Reading]:
@@ -53,22 +72,27 @@ def parse(text: str) -> dict[str, Reading]:
     return readings
 
 
+async def _ask(command: Sequence[str], limit_s: float, what: str) -> tuple[dict[str, Reading], str]:
+    """What the child answered before its end or its limit, and what went wrong, if anything."""
+    output, reason = await _output_of(command, limit_s)
+    return parse(output.decode(errors="replace")), f"the {what} probe {reason}" if reason else ""
+
+
 async def _output_of(command: Sequence[str], limit_s: float) -> tuple[bytes, str]:
-    """What the child printed before its end or its limit, and what went wrong, if anything."""
     pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     try:
         child = await asyncio.create_subprocess_exec(
             *command, stdin=null, stdout=pipe, stderr=null, cwd=ROOT, start_new_session=True
         )
     except OSError as error:
-        return b"", f"the torch probe cannot be started: {error.strerror}"
+        return b"", f"cannot be started: {error.strerror}"
     output = bytearray()
     try:
         async with asyncio.timeout(limit_s):
             await _read(child, output)
             return bytes(output), _end(await child.wait())
     except TimeoutError:
-        return bytes(output), f"the torch probe gave no answer within {limit_s:g} s"
+        return bytes(output), f"gave no answer within {limit_s:g} s"
     except ValueError as error:
         return bytes(output), str(error)
     finally:
@@ -83,11 +107,24 @@ async def _read(child: asyncio.subprocess.Process, output: bytearray) -> None:
     while chunk := await child.stdout.read(1 << 16):
         output += chunk
         if len(output) > MAX_OUTPUT_BYTES:
-            raise ValueError(f"the torch probe printed over {MAX_OUTPUT_BYTES >> 20} MiB")
+            raise ValueError(f"printed over {MAX_OUTPUT_BYTES >> 20} MiB")
 
 
 def _end(code: int) -> str:
     if code < 0:
         with contextlib.suppress(ValueError):
-            return f"the torch probe died of {signal.Signals(-code).name}"
-    return f"the torch probe ended with exit code {code}" if code else ""
+            return f"died of {signal.Signals(-code).name}"
+    return f"ended with exit code {code}" if code else ""
+
+
+def _mps_cut_short(answers: dict[str, Reading], reason: str) -> dict[str, Reading]:
+    """The verdict on an MPS that torch called available and that then took the child with it."""
+    if answers.get("mps.available", missing("")).value is not True or "mps.usable" in answers or not reason:
+        return {}
+    return {"mps.usable": mps.verdict(mps.MpsFacts("Darwin", built=True, available=True, failure=reason))}
+
+
+def _no_coreml() -> str:
+    if sys.platform != "darwin":
+        return "Core ML runs on macOS only"
+    return "" if find_spec("coremltools") else "coremltools is not installed"

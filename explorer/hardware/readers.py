@@ -28,7 +28,8 @@ def text_of(path: Path) -> Text:
     """A file's text, undecodable bytes replaced."""
     try:
         with path.open("rb") as stream:
-            return Text(stream.read(MAX_FILE_BYTES).decode(errors="replace"), f"{path} is empty")
+            text = stream.read(MAX_FILE_BYTES).decode(errors="replace")
+            return Text(text, f"{path} does not say" if text.strip() else f"{path} is empty")
     except OSError as error:
         return Text("", f"{path}: {error.strerror or 'cannot be read'}")
 
@@ -42,7 +43,8 @@ def output_of(command: tuple[str, ...], limit_s: float = COMMAND_LIMIT_S) -> Tex
         return Text("", f"{name} gave no answer within {limit_s:g} s")
     except OSError as error:
         return Text("", f"{name} cannot be run: {error.strerror}")
-    return Text(done.stdout.decode(errors="replace"), f"{name} printed nothing (exit code {done.returncode})")
+    printed = done.stdout.decode(errors="replace")
+    return Text(printed, f"{name} does not say" if printed.strip() else f"{name} printed nothing (exit code {done.returncode})")
 
 
 def outputs_of(commands: Mapping[str, tuple[str, ...]], run: Callable[[tuple[str, ...]], Text] = output_of) -> dict[str, Text]:

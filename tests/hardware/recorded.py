@@ -1,15 +1,14 @@
 """Recorded machines as the texts that the parsers take."""
 
-import re
 from pathlib import Path
 
 from explorer.hardware.linux import LinuxTexts
 from explorer.hardware.macos import MacTexts
 from explorer.hardware.readers import UNREAD, Text
+from explorer.hardware.recorded_linux import flat
 from explorer.schemas.readings import Inventory
 
 FOLDER = Path(__file__).parents[1] / "fixtures" / "hardware"
-SBC_BENCH_ROW = re.compile(r"^\s*(\d+)\s+\d+\s+\d+\s+\d+\s+(\d+)\s+(.+)$", re.MULTILINE)
 
 
 def text(machine: str, beginning: str) -> Text:
@@ -34,21 +33,14 @@ def linux(machine: str) -> LinuxTexts:
         cpuinfo=text(machine, "proc-cpuinfo"),
         meminfo=text(machine, "proc-meminfo"),
         lscpu=text(machine, "lscpu"),
+        sbc_bench=text(machine, "sbc-bench"),
         sysfs=sysfs(text(machine, "sysfs-flat").text),
     )
 
 
-def sysfs(flat: str) -> dict[str, str]:
+def sysfs(lines: str) -> dict[str, str]:
     """From lines of `path:value`."""
-    return {path: value for line in flat.splitlines() for path, found, value in [line.partition(":")] if found}
-
-
-def sysfs_of_sbc_bench(table: str, atom: str) -> dict[str, str]:
-    """The sysfs files behind sbc-bench's table of an Intel hybrid: top speeds, and which CPUs are atoms."""
-    rows = [(int(row[1]), int(row[2]), row[3].strip()) for row in SBC_BENCH_ROW.finditer(table)]
-    files = {f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/cpuinfo_max_freq": str(mhz * 1000) for cpu, mhz, _ in rows}
-    atoms = [cpu for cpu, _, name in rows if name == atom]
-    return {**files, "/sys/devices/cpu_atom/cpus": f"{atoms[0]}-{atoms[-1]}"}
+    return flat([lines])
 
 
 def group(machine: str) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from explorer.hardware import inventory, mps
+from explorer.hardware import inventory
 from explorer.hardware.readers import output_of, outputs_of, text_of, tree_of
 
 COLLECT = """
@@ -27,7 +27,7 @@ PROMISED = {
     *("chip.name", "os.name", "cpu.tiers", "cpu.logical", "cpu.isa", "memory.total_bytes", "memory.limit_bytes", "cpu.limit"),
     *("gpu", "mps.usable", "mps.built", "ane.cores", "ane.generation", "tpu", "machine.model", "memory.available_bytes", "cuda"),
     *("framework.torch", "framework.coremltools", "framework.onnx", "framework.onnxruntime", "onnxruntime.providers"),
-    "torch.threads",
+    *("torch.threads", "dtypes.cpu", "dtypes.mps", "dtypes.cuda", "gpu.driver", "tpu.torch_xla", "coreml.devices", "xpu"),
 }
 
 
@@ -42,8 +42,18 @@ def test_collect_is_fast_without_frameworks_and_complete() -> None:
 def test_versions_come_from_metadata() -> None:
     found = inventory.collect()
     assert found.get("framework.torch").value == metadata.version("torch")
-    absent = found.get("framework.torch_xla")
-    assert absent.known or absent.reason == "torch-xla is not installed"
+    for name, package in {"torch_xla": "torch-xla", "torchao": "torchao", "executorch": "executorch"}.items():
+        absent = found.get(f"framework.{name}")
+        assert absent.known or absent.reason == f"{package} is not installed"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads sysfs")
+def test_gpu_and_tpu_of_linux_are_rows_or_a_reason() -> None:
+    found = inventory.collect()
+    for name in ("gpu", "gpu.driver", "tpu"):
+        reading = found.get(name)
+        assert reading.known or reading.reason
+    assert found.get("coreml.devices").reason == "Core ML runs on macOS only"
 
 
 def test_commands_cost_their_limit_and_a_reason() -> None:
@@ -69,32 +79,3 @@ def test_files(tmp_path: Path) -> None:
     assert text_of(tmp_path / "a" / "level").text == "1\ufffd\n"
     assert "No such file" in text_of(tmp_path / "b").reason
     assert tree_of(tmp_path, ["*/level", "*/none"]) == {str(tmp_path / "a" / "level"): "1\ufffd"}
-
-
-MAC = mps.MpsFacts("Darwin", "arm64", os_version="26.0")
-
-
-@pytest.mark.parametrize(
-    ("changes", "state", "words"),
-    [
-        ({"system": "Linux"}, "absent", "no Metal on Linux"),
-        ({"machine": "x86_64", "translated": True}, "unsupported", "Rosetta"),
-        ({"machine": "x86_64"}, "unsupported", "Apple silicon"),
-        ({"built": False}, "unsupported", "build has no MPS"),
-        ({"os_version": "13.6", "built": True}, "unsupported", "torch needs macOS 14 and this is 13.6"),
-        ({}, "pending", "not been asked"),
-        ({"built": True, "available": False}, "unsupported", "sandbox"),
-        ({"built": True, "available": False, "virtual": True}, "unsupported", "virtual machine offers no GPU"),
-        (
-            {"built": True, "available": True, "failure": "out of memory", "virtual": True},
-            "unsupported",
-            "virtual machine fails: out",
-        ),
-        ({"built": True, "available": True, "failure": ""}, "ok", ""),
-    ],
-)
-def test_the_first_reason_that_holds_against_mps(changes: dict[str, object], state: str, words: str) -> None:
-    verdict = mps.verdict(mps.MpsFacts(**{**vars(MAC), **changes}))
-    assert verdict.state == state
-    assert words in verdict.reason
-    assert verdict.value is (True if state == "ok" else None)

@@ -1,15 +1,31 @@
-"""Live samples of this machine, and what is said when a system library breaks."""
+"""Live samples of this machine, and of a Mac whose system is made up."""
 
+import os
+import stat
+import sys
 import time
-from types import SimpleNamespace
+from collections import namedtuple
+from pathlib import Path
 
 import psutil
 import pytest
 
-from explorer.hardware import linux, live, live_gpu, nvidia
+from explorer.hardware import linux, live, live_gpu, live_mach, live_thermal, macos
 from explorer.hardware.live import Sampler
+from explorer.hardware.live_source import SlowSource, Source
 from explorer.hardware.readers import Text
 from explorer.schemas.readings import HardwareSample
+from tests.hardware.recorded import text
+
+# The names that every screen and `explorer devices --watch` may ask for, on any system.
+PROMISED = {
+    *("cpu.use", "cpu.per_core", "cpu.per_tier", "cpu.frequency", "load.average"),
+    *("memory.used_bytes", "memory.available_bytes", "memory.pressure", "memory.pressure_percent", "swap.used_bytes"),
+    *("gpu.use", "gpu.memory_used_bytes", "gpu.per_device", "thermal", "temperature.cpu", "ane.state"),
+    *("power.cpu", "power.gpu", "power.ane", "power.dram", "power.system"),
+}
+
+Times = namedtuple("Times", ["user", "idle"])
 
 
 def sample_after(sampler: Sampler, seconds: float) -> HardwareSample:
@@ -29,6 +45,13 @@ def test_a_sample_holds_what_the_kernel_says() -> None:
     assert len(second.readings["load.average"].value) == 3
 
 
+def test_every_promised_reading_has_a_value_or_a_reason() -> None:
+    readings = sample_after(Sampler(), 0.1).readings
+    assert set(readings) == PROMISED
+    for name, reading in readings.items():
+        assert reading.known or (reading.value is None and reading.reason), name
+
+
 def test_a_busy_core_shows() -> None:
     sampler = Sampler()
     end = time.monotonic() + 0.5
@@ -36,7 +59,7 @@ def test_a_busy_core_shows() -> None:
         pass
     readings = sampler.sample().readings
     assert max(readings["cpu.per_core"].value) > 15
-    tiers = linux.Processor(linux.read()).tiers
+    tiers = linux.readings(linux.read())["cpu.tiers"].value
     rows = readings["cpu.per_tier"].value
     assert [row["name"] for row in rows] == [tier["name"] for tier in tiers]
     assert max(row["use"] for row in rows) > 5
@@ -53,16 +76,10 @@ def test_a_sample_is_cheap() -> None:
     costs = []
     for _ in range(20):
         time.sleep(0.06)
-        start = time.thread_time()
+        start = time.process_time()
         sampler.sample()
-        costs.append(time.thread_time() - start)
+        costs.append(time.process_time() - start)
     assert sorted(costs)[10] < 0.005
-
-
-def test_no_gpu_is_a_reason_not_zero() -> None:
-    none = live_gpu.from_ioreg(Text("", "ioreg printed nothing (exit code 0)"))
-    for reading in none.values():
-        assert (reading.value, reading.state, reading.reason) == (None, "absent", "ioreg printed nothing (exit code 0)")
 
 
 def test_psutil_that_raises_leaves_the_other_readings(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,59 +96,58 @@ def test_psutil_that_raises_leaves_the_other_readings(monkeypatch: pytest.Monkey
     assert sample_after(sampler, 0.1).readings["cpu.use"].known
 
 
-def test_mac_memory_falls_back_to_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    def raises() -> None:
-        raise RuntimeError("array not large enough")
-
-    answers = {
-        "hw.memsize": "hw.memsize: 1638400000\n",
-        "vm.swapusage": "vm.swapusage: total = 2048.00M  used = 1.50M  free = 2046.50M  (encrypted)\n",
-        "/usr/bin/vm_stat": "(page size of 16384 bytes)\nPages free: 100.\nPages inactive: 50.\n",
-    }
-    monkeypatch.setattr(psutil, "virtual_memory", raises)
-    monkeypatch.setattr(psutil, "swap_memory", raises)
-    readings = live.mac_memory(lambda command: Text(answers[command[-1]], ""))
-    assert readings["memory.available_bytes"].value == 150 * 16384
-    assert readings["memory.used_bytes"].value == 1638400000 - 150 * 16384
-    assert readings["swap.used_bytes"].value == 1.5 * (1 << 20)
-    silent = live.mac_memory(lambda _: Text("", "no answer"))
-    assert all(reading.state == "absent" and "array not large enough" in reading.reason for reading in silent.values())
+@pytest.fixture
+def on_a_mac(monkeypatch: pytest.MonkeyPatch) -> None:
+    """macOS with nothing but the sysctl text of an M4 Max."""
+    facts = text("mac-m4max-sequoia", "sysctl").text + "\nmachdep.cpu.brand_string: Apple M4 Max\n"
+    monkeypatch.setattr("sys.platform", "darwin")
+    monkeypatch.setattr("platform.machine", lambda: "arm64")
+    monkeypatch.setattr(live, "output_of", lambda command: Text(facts, ""))
+    monkeypatch.setattr(live_mach, "LIBRARY", "/none/libSystem.B.dylib")
+    monkeypatch.setattr(live_thermal, "FOUNDATION", "/none/Foundation")
+    monkeypatch.setitem(macos.COMMANDS, "gpu", ("/none/ioreg",))
+    monkeypatch.setitem(macos.COMMANDS, "neural_engine", ("/none/ioreg",))
+    monkeypatch.setitem(sys.modules, "zeus_apple_silicon", None)
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
 
 
-def test_mac_memory_by_psutil() -> None:
-    readings = live.mac_memory(lambda _: Text("", "not needed"))
-    assert readings["memory.used_bytes"].source == "psutil"
+@pytest.mark.usefixtures("on_a_mac")
+def test_a_mac_promises_the_same_names() -> None:
+    readings = sample_after(Sampler(), 0.1).readings
+    assert set(readings) == PROMISED
+    assert readings["cpu.use"].known
+    assert readings["cpu.frequency"].reason == "macOS tells the clock of the CPUs to root only"
+    assert "do not add up" in readings["cpu.per_tier"].reason
+    assert readings["thermal"].reason.startswith("libobjc: OSError")
+    assert readings["power.cpu"].reason == "install explorer[metrics] for power on a Mac"
+    assert readings["gpu.use"].reason == "ioreg cannot be run: No such file or directory"
 
 
-def test_gpu_use_by_the_registry() -> None:
-    plist = (
-        '<?xml version="1.0"?><plist version="1.0"><array><dict><key>PerformanceStatistics</key><dict>'
-        "<key>Device Utilization %</key><integer>37</integer><key>In use system memory</key><integer>4096</integer>"
-        "</dict></dict></array></plist>"
-    )
-    readings = live_gpu.from_ioreg(Text(plist, ""))
-    assert (readings["gpu.use"].value, readings["gpu.memory_used_bytes"].value) == (37, 4096)
+@pytest.mark.usefixtures("on_a_mac")
+def test_a_mac_maps_its_cpus_to_tiers(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = [0]
+
+    def cpu_times(percpu: bool) -> list[Times]:
+        """16 CPUs, of which the first four are always busy."""
+        seconds[0] += 10
+        return [Times(1000 + (seconds[0] if cpu < 4 else 0), 1000 + (0 if cpu < 4 else seconds[0])) for cpu in range(16)]
+
+    monkeypatch.setattr(os, "cpu_count", lambda: 16)
+    monkeypatch.setattr(psutil, "cpu_times", cpu_times)
+    reading = sample_after(Sampler(), 0.06).readings["cpu.per_tier"]
+    assert [(row["name"], row["use"]) for row in reading.value] == [("Performance", 0), ("Efficiency", 100)]
+    assert reading.state == "estimated"
 
 
-def test_gpu_use_by_nvml(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refused(_: object) -> None:
-        raise RuntimeError("Not Supported")
-
-    nvml = SimpleNamespace(
-        nvmlDeviceGetCount=lambda: 2,
-        nvmlDeviceGetHandleByIndex=lambda index: index,
-        nvmlDeviceGetName=lambda handle: b"NVIDIA H200" if handle else "NVIDIA A100",
-        nvmlDeviceGetMemoryInfo=lambda handle: SimpleNamespace(total=1 << 30, used=100 + handle),
-        nvmlDeviceGetUtilizationRates=lambda handle: refused(handle) if handle else SimpleNamespace(gpu=40),
-        nvmlDeviceGetMigMode=refused,
-    )
-    monkeypatch.setattr("explorer.hardware.nvidia.start", lambda: nvml)
-    monkeypatch.setattr("sys.platform", "linux")
-    readings = live_gpu.gpu_sampler()()
-    assert (readings["gpu.use"].value, readings["gpu.memory_used_bytes"].value) == (40, 201)
-    assert readings["gpu.per_device"].value[1] == {"use_percent": None, "memory_used_bytes": 101}
-    gpus = nvidia.reading().value
-    assert gpus == [
-        {"name": "NVIDIA A100", "cores": None, "memory_bytes": 1 << 30, "mig": None},
-        {"name": "NVIDIA H200", "cores": None, "memory_bytes": 1 << 30, "mig": None},
-    ]
+def test_an_ioreg_that_hangs_costs_its_limit_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sleeper = tmp_path / "ioreg"
+    sleeper.write_text("#!/bin/sh\nexec sleep 30\n")
+    sleeper.chmod(sleeper.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setitem(macos.COMMANDS, "gpu", (str(sleeper),))
+    monkeypatch.setattr(live_gpu, "IOREG_LIMIT_S", 0.3)
+    source = SlowSource(Source(live_gpu.mac_gpu, live_gpu.MAC_UNITS), "ioreg")
+    start_s = time.monotonic()
+    assert source()["gpu.use"].state == "pending"
+    assert time.monotonic() - start_s < 0.3
+    time.sleep(0.25)
+    assert source()["gpu.use"].reason == "ioreg gave no answer within 0.3 s"

@@ -1,17 +1,19 @@
 """The torch child: what it answers, and what a broken one costs."""
 
 import asyncio
+import json
 import sys
 import time
-from types import SimpleNamespace
 
 import psutil
 import pytest
 
+from explorer.hardware import child as asking
+from explorer.hardware import probe as probing
 from explorer.hardware import torch_facts
+from explorer.hardware.answers import known
 from explorer.hardware.inventory import probe
 from explorer.hardware.probe import COMMAND, NAMES, pending
-from explorer.hardware.readers import Text
 
 LINE = '{"torch.threads": {"value": 3, "state": "ok"}}'
 
@@ -34,6 +36,9 @@ async def test_this_machine_answers_every_question() -> None:
     assert "CPUExecutionProvider" in found["onnxruntime.providers"].value
     assert found["mps.built"].value is (sys.platform == "darwin")
     assert found["cuda"].known or found["cuda"].reason
+    assert {"float32", "bfloat16", "float16", "float64"} <= set(found["dtypes.cpu"].value)
+    assert found["mps.usable"].known or found["mps.usable"].reason != "the torch probe did not say"
+    assert all(reading.known or reading.reason for reading in found.values())
 
 
 @pytest.mark.parametrize(
@@ -49,6 +54,58 @@ async def test_a_broken_child_costs_a_reason(code: str, reason: str) -> None:
     found = await probe(child(code), limit_s=20)
     assert reason in found["torch.threads"].reason
     assert {reading.state for reading in found.values()} == {"absent"}
+
+
+@pytest.mark.parametrize(
+    ("ending", "reason"),
+    [
+        ("os.kill(os.getpid(), signal.SIGSEGV)", "died of SIGSEGV"),
+        ("os.kill(os.getpid(), signal.SIGABRT)", "died of SIGABRT"),
+        ("print('not JSON'); print('{\"cuda\": [')", "did not say"),
+        ("raise SystemExit(3)", "ended with exit code 3"),
+        ("[print('x' * 4096) for _ in range(10**9)]", "printed over 1 MiB"),
+    ],
+)
+async def test_what_was_said_before_a_bad_end_is_kept(ending: str, reason: str) -> None:
+    found = await probe(child(f"import os, signal; print('{LINE}', flush=True); {ending}"), limit_s=20)
+    assert (found["torch.threads"].value, found["torch.threads"].state) == (3, "ok")
+    assert reason in found["cuda"].reason
+
+
+@pytest.mark.parametrize(
+    ("ending", "reason"), [("time.sleep(60)", "gave no answer within 2 s"), ("os.abort()", "died of SIGABRT")]
+)
+async def test_an_mps_that_hangs_or_crashes_costs_only_what_comes_after(ending: str, reason: str) -> None:
+    available = json.dumps({"mps.available": known(True, "torch").model_dump(mode="json")})
+    found = await probe(child(f"import os, time; print('{LINE}'); print('{available}', flush=True); {ending}"), limit_s=2)
+    assert (found["torch.threads"].value, found["mps.available"].value) == (3, True)
+    assert found["mps.usable"].state == "unsupported"
+    assert found["mps.usable"].reason == f"available, but allocating 1 KiB fails: the torch probe {reason}"
+    assert reason in found["dtypes.mps"].reason
+
+
+def test_the_riskiest_questions_come_last() -> None:
+    order = [name for names in torch_facts.NAMES.values() for name in names]
+    assert order.index("torch.threads") < order.index("dtypes.cpu") < order.index("cuda") < order.index("mps.available")
+    assert order[-3:] == ["mps.usable", "dtypes.mps", "tpu.torch_xla"]
+
+
+async def test_core_ml_has_a_child_of_its_own_on_a_mac(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "_no_coreml", lambda: "")
+    line = json.dumps({"ane.coreml_cores": known(16, "coremltools", "cores").model_dump(mode="json")})
+    torch, coreml = child("import os; os.abort()"), child(f"print('{line}')")
+    found = await probe(torch, limit_s=20, coreml_command=coreml)
+    assert found["ane.coreml_cores"].value == 16
+    assert found["coreml.devices"].reason == "the Core ML probe did not say"
+    found = await probe(child(f"print('{LINE}')"), limit_s=20, coreml_command=torch)
+    assert found["torch.threads"].value == 3
+    assert found["coreml.devices"].reason == "the Core ML probe died of SIGABRT"
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="Core ML is there")
+async def test_core_ml_is_not_asked_elsewhere() -> None:
+    found = await probe(child(""), coreml_command=child("import time; time.sleep(60)"))
+    assert found["coreml.devices"].reason == found["ane.coreml_cores"].reason == "Core ML runs on macOS only"
 
 
 async def test_a_hanging_child_costs_its_limit_and_keeps_what_it_said() -> None:
@@ -81,61 +138,16 @@ def test_a_broken_framework_costs_only_its_own_readings(
         raise OSError(f"{name}: cannot open shared object\nmore")
 
     monkeypatch.setattr(torch_facts, "import_module", broken)
-    torch_facts.main()
+    asking.answer(torch_facts.NAMES)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(torch_facts.NAMES)
+    assert "OSError: torch: cannot open shared object" in lines[0]
     assert "OSError: onnxruntime: cannot open shared object" in lines[1]
+    assert "float32" in lines[2]
     assert COMMAND[1:] == ("-m", "explorer.hardware.torch_facts")
 
 
-def fake_torch(monkeypatch: pytest.MonkeyPatch, **parts: object) -> None:
-    torch = SimpleNamespace(**{"version": SimpleNamespace(cuda=None, hip=None), "uint8": "uint8", **parts})
-    monkeypatch.setattr(torch_facts, "import_module", lambda _: torch)
-
-
-def test_cuda_is_usable_when_a_tensor_was_allocated(monkeypatch: pytest.MonkeyPatch) -> None:
-    properties = SimpleNamespace(name="NVIDIA H200", total_memory=150_000_000_000, major=9, minor=0)
-    cuda = SimpleNamespace(is_available=lambda: True, device_count=lambda: 1, get_device_properties=lambda _: properties)
-    version = SimpleNamespace(cuda="13.0", hip=None)
-    asked: list[object] = []
-    fake_torch(monkeypatch, cuda=cuda, version=version, zeros=lambda *_, **options: asked.append(options["device"]))
-    found = torch_facts.cuda_readings()
-    assert (asked, found["cuda"].value, found["cuda.version"].value) == (["cuda"], True, "13.0")
-    assert found["cuda.devices"].value == [{"name": "NVIDIA H200", "memory_bytes": 150_000_000_000, "capability": "9.0"}]
-
-
-def test_cuda_build_without_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
-    fake_torch(monkeypatch, cuda=SimpleNamespace(is_available=lambda: False), version=SimpleNamespace(cuda=None, hip="7.0"))
-    found = torch_facts.cuda_readings()
-    assert (found["cuda"].state, found["cuda.version"].value) == ("absent", "ROCm 7.0")
-
-
-@pytest.mark.parametrize("total", [256, 0])
-def test_mps_is_usable_when_the_device_gives_back_what_was_put(monkeypatch: pytest.MonkeyPatch, total: int) -> None:
-    on_mac(monkeypatch, "kern.osproductversion: 26.6\n")
-    tensor = SimpleNamespace(sum=lambda: SimpleNamespace(item=lambda: float(total)))
-    fake_torch(monkeypatch, **MPS_PARTS, ones=lambda *_, device: tensor if device == "mps" else None)
-    found = torch_facts.mps_readings()
-    assert (found["mps.built"].value, found["mps.available"].value) == (True, True)
-    assert found["mps.usable"].value is (True if total else None)
-    assert found["mps.memory_limit_bytes"].value == (1 << 34 if total else None)
-
-
-def test_mps_of_a_virtual_mac_that_says_available_and_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object, **__: object) -> None:
-        raise RuntimeError("MPS backend out of memory\n(MPS allocated: 0 bytes)")
-
-    on_mac(monkeypatch, "machdep.cpu.brand_string: Apple M1 (Virtual)\nkern.osproductversion: 26.6\n")
-    fake_torch(monkeypatch, **MPS_PARTS, ones=fails)
-    reason = torch_facts.mps_readings()["mps.usable"].reason
-    assert reason == "available, but allocating 1 KiB in this virtual machine fails: RuntimeError: MPS backend out of memory"
-
-
-YES = SimpleNamespace(is_built=lambda: True, is_available=lambda: True)
-MPS_PARTS = {"backends": SimpleNamespace(mps=YES), "mps": SimpleNamespace(recommended_max_memory=lambda: 1 << 34)}
-
-
-def on_mac(monkeypatch: pytest.MonkeyPatch, sysctl: str) -> None:
-    monkeypatch.setattr("platform.system", lambda: "Darwin")
-    monkeypatch.setattr("platform.machine", lambda: "arm64")
-    monkeypatch.setattr(torch_facts, "output_of", lambda _: Text(sysctl, ""))
+def test_reasons_are_one_short_line() -> None:
+    assert asking.first_line(RuntimeError("one\ntwo")) == "RuntimeError: one"
+    assert asking.first_line(ValueError()) == "ValueError"
+    assert len(asking.first_line(RuntimeError("x" * 5000))) == asking.MAX_REASON_CHARS
