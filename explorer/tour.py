@@ -20,7 +20,15 @@ from explorer.schemas.results import (
     TrainResult,
     Variant,
 )
-from explorer.schemas.specs import BenchmarkSpec, ConvertSpec, PruneSpec, QuantizeSpec, Spec, TrainSpec
+from explorer.schemas.specs import (
+    BenchmarkSpec,
+    ConvertSpec,
+    PruneSpec,
+    QuantizeSpec,
+    Spec,
+    TrainSpec,
+    sources,
+)
 
 MODEL = "samples/digits_cnn.py:digits_cnn"
 # Small logits keep small the rounding that separates float32 runtimes, and the digits are learned more evenly.
@@ -114,7 +122,7 @@ def _what(spec: Spec) -> str:
         case BenchmarkSpec():
             return ", ".join(spec.names)
         case _:
-            return spec.source
+            return ", ".join(sources(spec))
 
 
 def _check_of(result: ConvertResult, mode: str) -> Check:

@@ -49,6 +49,7 @@ class FakeEngine:
         self.asked: list[Spec] = []
         self.commands: list[tuple[str, Command]] = []
         self.removed: list[str] = []
+        self.recordings: dict[str, Inventory] = {}
         self.refuse: ExplorerError | None = None
         self.hardware_watchers = 0
 
@@ -152,6 +153,12 @@ class FakeEngine:
                 seen += 1
                 yield self._changes[seen - 1]
             await self._wait()
+
+    async def recorded(self, folder: str) -> Inventory:
+        self._check()
+        if folder not in self.recordings:
+            raise ExplorerError(f"{folder} is not a recorded machine", "give a folder made by `explorer doctor --record`")
+        return self.recordings[folder]
 
     async def inventory(self) -> Inventory:
         self._check()

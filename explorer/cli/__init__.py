@@ -6,15 +6,24 @@ from collections.abc import Sequence
 
 from explorer import __version__
 
-SPEC_COMMANDS = ("inspect", "train", "convert", "quantize", "prune", "benchmark")
+MODEL_COMMANDS = ("values", "diff", "verify", "match", "layers", "graph")
+SPEC_COMMANDS = ("inspect", "train", "convert", "quantize", "prune", "benchmark", "ceilings", *MODEL_COMMANDS)
 COMMANDS = {
     "devices": ("explorer.cli.devices", "what this machine can compute with"),
     "inspect": ("explorer.cli.spec_command", "what a model file is; runs no code from it"),
+    "values": ("explorer.cli.spec_command", "statistics of a tensor, or a sweep for NaN"),
+    "diff": ("explorer.cli.spec_command", "how the tensors of two models differ"),
+    "verify": ("explorer.cli.spec_command", "run two models and compare their outputs"),
+    "match": ("explorer.cli.spec_command", "whether stored weights fit a module"),
+    "layers": ("explorer.cli.spec_command", "what each layer costs"),
+    "graph": ("explorer.cli.spec_command", "the operators of a model"),
     "train": ("explorer.cli.spec_command", "train a model"),
     "convert": ("explorer.cli.spec_command", "torch to ONNX or Core ML, checked"),
     "quantize": ("explorer.cli.spec_command", "int8 ONNX or Core ML weights, checked"),
     "prune": ("explorer.cli.spec_command", "remove weights or channels"),
     "benchmark": ("explorer.cli.spec_command", "compare ONNX files: bytes, accuracy, latency"),
+    "ceilings": ("explorer.cli.spec_command", "measure the most that this machine does"),
+    "doctor": ("explorer.cli.doctor", "one page for a bug report; records a machine"),
     "tour": ("explorer.cli.tour", "the whole journey on the digits sample"),
     "run": ("explorer.cli.run", "run a spec from a TOML file"),
     "jobs": ("explorer.cli.jobs", "list, show, follow, cancel, pause, resume, remove"),

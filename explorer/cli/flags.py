@@ -12,7 +12,7 @@ _PARSERS: dict[str, Any] = {"int": int, "float": float, "text": str, "choice": s
 
 
 def spec_parser(kind: str) -> argparse.ArgumentParser:
-    """A parser with a flag for each field; the required field, and `source`, are also positional."""
+    """A parser with a flag for each field; required fields, and `source`, are positional instead."""
     spec_type = SPEC_TYPES[kind]
     parser = argparse.ArgumentParser(prog=f"explorer {kind}", description=spec_type.__doc__)
     parser.set_defaults(kind=kind)
@@ -59,7 +59,7 @@ def read_text(name: str) -> str:
 
 def _add(parser: argparse.ArgumentParser, field: SpecField) -> None:
     text = _help(field)
-    if field.name in ("source", "models"):
+    if field.required or field.name == "source":
         many = "*" if field.type == "list" else "?"
         parser.add_argument(field.name, nargs=many, default=None, help=text, metavar=field.name.upper())
     elif field.type == "bool":

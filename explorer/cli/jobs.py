@@ -7,7 +7,7 @@ import time
 from typing import get_args
 
 from explorer.cli.following import Ticker, finish, follow_to_end
-from explorer.cli.show import table
+from explorer.cli.table import table
 from explorer.engine.client import Engine, connect
 from explorer.schemas.jobs import Command, JobSummary
 from explorer.schemas.specs import spec_to_toml

@@ -1,13 +1,25 @@
 """Results as a few lines of plain text."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
+from explorer.cli import show_models
+from explorer.cli.ceilings_lines import ceilings_lines
+from explorer.cli.table import table
+from explorer.schemas.model_results import (
+    DiffResult,
+    GraphResult,
+    InspectResult,
+    LayersResult,
+    MatchResult,
+    ValuesResult,
+    VerifyResult,
+)
+from explorer.schemas.quantities import quantity
 from explorer.schemas.results import (
     BenchmarkResult,
+    CeilingsResult,
     Check,
     ConvertResult,
-    InspectResult,
     JobResult,
     PruneResult,
     QuantizeResult,
@@ -15,33 +27,26 @@ from explorer.schemas.results import (
     Variant,
 )
 
-SHOWN_TENSORS = 40
-
-
-def table(rows: Sequence[Sequence[str]], right: Sequence[int]) -> list[str]:
-    """Rows as aligned lines; the columns in `right` are set flush right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  ".join(
-            _cell(text, width, column in right) for column, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-
 
 def result_lines(result: JobResult, output: Path = Path()) -> list[str]:
     """A result for a person."""
     match result:
         case InspectResult():
-            return _inspect(result)
+            return show_models.inspect_lines(result)
+        case ValuesResult():
+            return show_models.values_lines(result)
+        case DiffResult():
+            return show_models.diff_lines(result)
+        case VerifyResult():
+            return show_models.verify_lines(result)
+        case MatchResult():
+            return show_models.match_lines(result)
+        case LayersResult():
+            return show_models.layers_lines(result)
+        case GraphResult():
+            return show_models.graph_lines(result)
         case TrainResult():
-            figures = "  ".join(f"{name} {value:.4g}" for name, value in result.metrics.items())
-            return [
-                f"{result.device} ({result.device_reason})",
-                f"{result.steps:,} steps in {result.seconds:.1f} s",
-                figures,
-                result.model,
-            ]
+            return _train(result)
         case ConvertResult():
             return [f"{output}  {result.bytes:,} bytes", "route  " + " > ".join(result.route), *map(_check, result.checks)]
         case QuantizeResult():
@@ -52,12 +57,14 @@ def result_lines(result: JobResult, output: Path = Path()) -> list[str]:
             return _prune(result)
         case BenchmarkResult():
             return benchmark_lines(result)
+        case CeilingsResult():
+            return ceilings_lines(result)
 
 
 def benchmark_lines(result: BenchmarkResult) -> list[str]:
     """The table of variants under what it was measured with."""
-    head = ["variant", "bytes", "size", "accuracy", "p50", "p90", "speed", "verdict"]
-    rows = table([head, *map(_variant, result.variants)], right=(1, 2, 3, 4, 5))
+    head = ["variant", "bytes", "size", "accuracy", "p50", "p90", "rate", "speed", "verdict"]
+    rows = table([head, *map(_variant, result.variants)], right=(1, 2, 3, 4, 5, 6))
     null = result.null_ratio
     conditions = (
         f"{result.runtime}, {result.threads} thread, batch {result.batch_size}, {result.rounds} interleaved rounds, "
@@ -77,24 +84,23 @@ def _variant(row: Variant) -> list[str]:
         accuracy,
         f"{row.p50_ms:.3f} ms",
         "–" if row.p90_ms is None else f"{row.p90_ms:.3f} ms",
+        "–" if row.flops is None or row.p50_ms <= 0 else quantity(row.flops / row.p50_ms * 1e3, "FLOP/s"),
         speed,
         row.verdict,
     ]
 
 
-def _inspect(result: InspectResult) -> list[str]:
-    lines = [
-        f"{result.source}",
-        f"{result.format_name}, {result.bytes:,} bytes, {result.parameters:,} parameters",
-        result.safety,
+def _train(result: TrainResult) -> list[str]:
+    figures = "  ".join(f"{name} {value:.4g}" for name, value in result.metrics.items())
+    speed = "" if result.samples_per_s is None else f", {result.samples_per_s:,.0f} samples/s"
+    if result.samples_per_s is not None and result.flops_per_sample is not None:
+        speed += f", {quantity(result.samples_per_s * result.flops_per_sample, 'FLOP/s')}"
+    return [
+        f"{result.device} ({result.device_reason})",
+        f"{result.steps:,} steps in {result.seconds:.1f} s{speed}",
+        figures,
+        result.model,
     ]
-    lines += [f"input   {port.name} {_shape(port.shape)} {port.dtype}" for port in result.inputs]
-    lines += [f"output  {port.name} {_shape(port.shape)} {port.dtype}" for port in result.outputs]
-    tensors = [[item.name, _shape(item.shape), item.dtype, f"{item.bytes:,}"] for item in result.tensors[:SHOWN_TENSORS]]
-    lines += table(tensors, right=(3,)) if tensors else []
-    if len(result.tensors) > SHOWN_TENSORS:
-        lines.append(f"and {len(result.tensors) - SHOWN_TENSORS} more tensors; --json lists all")
-    return lines + [f"{finding.severity}: {finding.title}" for finding in result.findings]
 
 
 def _prune(result: PruneResult) -> list[str]:
@@ -117,11 +123,3 @@ def _check(check: Check) -> str:
         f"{check.runtime} {check.mode}: max error {check.max_abs_error:.1e}, SNR {check.snr_db:.0f} dB{agreement} "
         f"on {check.samples} inputs: {verdict} ({check.tolerance})"
     )
-
-
-def _shape(shape: Sequence[int | str]) -> str:
-    return " x ".join(map(str, shape)) if shape else "scalar"
-
-
-def _cell(text: str, width: int, right: bool) -> str:
-    return text.rjust(width) if right else text.ljust(width)

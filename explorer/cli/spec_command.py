@@ -1,4 +1,4 @@
-"""`explorer inspect|train|convert|quantize|prune|benchmark`: a spec from flags, run as a job."""
+"""The commands that are a spec from flags: run as a job, or answered at once."""
 
 import asyncio
 import sys
@@ -7,7 +7,8 @@ from explorer.cli.flags import spec_from, spec_parser, toml_text
 from explorer.cli.following import submit_and_follow
 from explorer.cli.show import result_lines
 from explorer.engine.client import connect
-from explorer.schemas.specs import InspectSpec
+from explorer.schemas.model_specs import GraphSpec, MatchSpec, ValuesSpec
+from explorer.schemas.specs import InspectSpec, Spec
 
 
 def main(words: list[str]) -> int:
@@ -16,8 +17,8 @@ def main(words: list[str]) -> int:
     if options.toml:
         print(toml_text(spec))
         return 0
-    if isinstance(spec, InspectSpec):
-        return asyncio.run(_inspect(spec, options.json))
+    if answered_at_once(spec):
+        return asyncio.run(_answer(spec, options.json))
     try:
         return asyncio.run(submit_and_follow(spec, as_json=options.json, detach=options.detach))
     except KeyboardInterrupt:
@@ -25,7 +26,12 @@ def main(words: list[str]) -> int:
         raise
 
 
-async def _inspect(spec: InspectSpec, as_json: bool) -> int:
+def answered_at_once(spec: Spec) -> bool:
+    """Whether a spec is a question that takes a moment and leaves no job."""
+    return isinstance(spec, InspectSpec | MatchSpec | GraphSpec) or (isinstance(spec, ValuesSpec) and spec.tensor is not None)
+
+
+async def _answer(spec: Spec, as_json: bool) -> int:
     engine = await connect()
     try:
         result = await engine.answer(spec)

@@ -68,6 +68,10 @@ class Engine(Protocol):
         """What this machine can compute with; readings still `pending` fill in on a later call."""
         ...
 
+    async def recorded(self, folder: str) -> Inventory:
+        """Another machine, from a folder of its recorded outputs."""
+        ...
+
     def watch_hardware(self) -> AsyncIterator[HardwareSample]:
         """A live sample each second while somebody watches; never ends."""
         ...
@@ -130,6 +134,9 @@ class EngineClient:
 
     async def inventory(self) -> Inventory:
         return Inventory.model_validate(await self._call("inventory"))
+
+    async def recorded(self, folder: str) -> Inventory:
+        return Inventory.model_validate(await self._call("recorded", folder=_absolute(folder)))
 
     async def watch_hardware(self) -> AsyncIterator[HardwareSample]:
         async with aclosing(self._stream("watch_hardware")) as items:
@@ -216,6 +223,10 @@ async def connect(*, start: bool = True) -> EngineClient:
 def _request(spec: Spec) -> dict[str, Any]:
     folder = Path.cwd()
     return {"spec": with_absolute_paths(spec, folder).model_dump(mode="json"), "cwd": str(folder)}
+
+
+def _absolute(folder: str) -> str:
+    return str(Path(folder).expanduser().absolute())
 
 
 def _checked(reply: Reply | None) -> Reply:

@@ -3,11 +3,13 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from explorer.engine.events_file import EventReader, seq_of
 from explorer.engine.wire import read_message, write_message
 from explorer.errors import ExplorerError
+from explorer.hardware import recorded
 from explorer.schemas.jobs import Call, Hello, Reply
 from explorer.schemas.specs import parse_spec
 
@@ -163,6 +165,9 @@ class Connection:
 
     async def _call_remove(self, job_id: str) -> Any:
         self._supervisor.remove(job_id)
+
+    async def _call_recorded(self, folder: str) -> Any:
+        return _plain(await asyncio.to_thread(recorded.inventory, Path(folder)))
 
     async def _call_inventory(self) -> Any:
         return _plain(await self._service.hardware.inventory())

@@ -1,10 +1,21 @@
 """A result in the few words that stand beside a finished job."""
 
+from explorer.schemas import roofline
+from explorer.schemas.model_results import (
+    DiffResult,
+    GraphResult,
+    InspectResult,
+    LayersResult,
+    MatchResult,
+    ValuesResult,
+    VerifyResult,
+)
+from explorer.schemas.quantities import quantity
 from explorer.schemas.results import (
     BenchmarkResult,
+    CeilingsResult,
     Check,
     ConvertResult,
-    InspectResult,
     JobResult,
     PruneResult,
     QuantizeResult,
@@ -29,6 +40,30 @@ def headline(result: JobResult) -> str:
             return _benchmark(result)
         case InspectResult():
             return f"{result.format_name}, {result.parameters:,} parameters"
+        case CeilingsResult():
+            return _ceilings(result)
+        case ValuesResult() | DiffResult() | VerifyResult() | MatchResult() | LayersResult() | GraphResult():
+            return _about_models(result)
+
+
+def _about_models(
+    result: ValuesResult | DiffResult | VerifyResult | MatchResult | LayersResult | GraphResult,
+) -> str:
+    match result:
+        case ValuesResult():
+            bad = sum(1 for item in result.tensors if item.nans or item.infinities)
+            return f"{bad} of {result.checked} tensors not finite" if bad else f"{result.checked} tensors, all finite"
+        case DiffResult():
+            return f"{len(result.changed)} changed, {len(result.added)} added, {len(result.removed)} removed"
+        case VerifyResult():
+            error = "" if result.max_abs_error is None else f", max error {result.max_abs_error:.1e}"
+            return ("the same" if result.same else "different") + error
+        case MatchResult():
+            return "fits" if result.fits else f"{len(result.missing)} missing, {len(result.mismatched)} of another shape"
+        case LayersResult():
+            return f"{quantity(result.flops, 'FLOP')}, {result.parameters:,} parameters"
+        case GraphResult():
+            return f"{len(result.operators):,} operators"
 
 
 def _train(result: TrainResult) -> str:
@@ -54,3 +89,15 @@ def _benchmark(result: BenchmarkResult) -> str:
         return "too noisy for a verdict" if noisy else "none faster than the baseline"
     best = max(rated, key=lambda variant: variant.speed_ratio.value)
     return f"{best.name} {best.speed_ratio.value:.1f}x"
+
+
+def _ceilings(result: CeilingsResult) -> str:
+    """The highest floating-point rate and the memory bandwidth of the device that has it."""
+    rates = [item for item in result.ceilings if item.quantity == "matmul" and item.unit == "FLOP/s"]
+    if not rates:
+        return "no matmul rate measured"
+    best = max(rates, key=lambda item: item.value)
+    memory = roofline.bandwidth(result.ceilings, best.device)
+    where = "" if best.device == "cpu" else f" on {best.device}"
+    rate = f"{quantity(best.value, best.unit)} {best.dtype}"
+    return (rate if memory is None else f"{rate}, {quantity(memory, 'B/s')}") + where

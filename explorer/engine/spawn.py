@@ -11,7 +11,9 @@ import psutil
 
 from explorer import home
 
-TORCH_KINDS = frozenset({"train", "convert", "quantize", "prune", "benchmark"})
+# Jobs that time things: no spare worker is warmed beside them.
+TIMING_KINDS = frozenset({"benchmark", "ceilings"})
+TORCH_KINDS = frozenset({"train", "convert", "quantize", "prune", *TIMING_KINDS})
 
 
 class Worker:
@@ -31,7 +33,7 @@ class Worker:
 
     def note_memory(self) -> None:
         """Remember the most memory it was seen with, to say so when it is killed."""
-        with suppress(psutil.Error, OSError):
+        with suppress(psutil.Error, OSError, RuntimeError, SystemError):  # the last two on new versions of macOS
             self.peak_rss_bytes = max(self.peak_rss_bytes, psutil.Process(self.pid).memory_info().rss)
 
     def signal_group(self, number: signal.Signals) -> None:

@@ -1,23 +1,23 @@
 """Which job runs when: the queue, its slots, the workers' ends, and adoption after a restart."""
 
 import asyncio
+import os
 import signal
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
-
 from explorer.engine.events_file import EventReader
 from explorer.engine.jobs import JobFolder, LockHeldError, find_job, fold, list_jobs
 from explorer.engine.mailbox import Doorbell, Mailbox
-from explorer.engine.spawn import Worker, WorkerPool, signal_group
+from explorer.engine.spawn import TIMING_KINDS, Worker, WorkerPool, signal_group
 from explorer.engine.worker import EXIT_LOCK_HELD
 from explorer.errors import ExplorerError
+from explorer.hardware import cgroup
 from explorer.schemas.events import FINAL_STATES, Failure, State
 from explorer.schemas.jobs import Command, JobRemoved, JobSummary
 from explorer.schemas.paths import short_name
-from explorer.schemas.specs import BenchmarkSpec, Spec, parent_jobs
+from explorer.schemas.specs import CeilingsSpec, Spec, parent_jobs, sources
 
 TICK_S = 0.1
 MEMORY_EVERY_TICKS = 10
@@ -173,7 +173,7 @@ class Supervisor:
         for job in list(self._live.values()):
             self._start_when_free(job)
             self._look_after(job)
-        if self._ticks > self._warm_at_tick and not any(job.summary.kind == "benchmark" for job in self._live.values()):
+        if self._ticks > self._warm_at_tick and not any(job.summary.kind in TIMING_KINDS for job in self._live.values()):
             self._pool.warm_up()
 
     def _look_after(self, job: LiveJob) -> None:
@@ -283,8 +283,17 @@ class Supervisor:
             mailbox.put(job_id, news)
 
     def _model_name(self, spec: Spec) -> str:
-        source = spec.models[0] if isinstance(spec, BenchmarkSpec) else spec.source
+        if isinstance(spec, CeilingsSpec):
+            return "this machine"
+        source = sources(spec)[0]
         return self.summary(source[4:]).model if source.startswith("job:") else short_name(source)
+
+
+def memory_limit_bytes() -> int:
+    """Memory of this machine, or of the tightest control group of this process where that is less."""
+    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    limit = cgroup.limits(cgroup.read_groups()).memory_bytes
+    return physical if limit is None else min(limit, physical)
 
 
 def _post_mortem(job: LiveJob) -> Failure:
@@ -301,7 +310,7 @@ def _post_mortem(job: LiveJob) -> Failure:
     message = f"the worker was killed by {name}"
     remedy = "see its log for the stack"
     if code == -signal.SIGKILL and job.worker:
-        total_bytes = psutil.virtual_memory().total
+        total_bytes = memory_limit_bytes()
         message += f", last seen with {job.worker.peak_rss_bytes / 2**30:.1f} of {total_bytes / 2**30:.1f} GB of memory"
         if job.worker.peak_rss_bytes > total_bytes / 4:
             remedy = "likely the system ran out of memory: make the batch or the model smaller"

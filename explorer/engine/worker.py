@@ -25,11 +25,18 @@ from explorer.schemas.specs import Spec
 # Everything the program can do: the kind of a spec and the function that does it.
 CAPABILITIES = {
     "inspect": "explorer.models.inspect:run",
+    "values": "explorer.models.values:run",
+    "diff": "explorer.models.diff:run",
+    "verify": "explorer.inference.verify:run",
+    "match": "explorer.models.match:run",
+    "layers": "explorer.inference.layers:run",
+    "graph": "explorer.models.graph:run",
     "train": "explorer.training.train:run",
     "convert": "explorer.conversion.convert:run",
     "quantize": "explorer.compression.quantize:run",
     "prune": "explorer.compression.prune:run",
     "benchmark": "explorer.inference.benchmark:run",
+    "ceilings": "explorer.inference.ceilings:run",
 }
 EXIT_LOCK_HELD = 3
 

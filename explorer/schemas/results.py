@@ -1,11 +1,20 @@
 """What is answered: one model a capability, and the pieces they share."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
 from explorer.schemas.base import Record
 from explorer.schemas.events import Finding
+from explorer.schemas.model_results import (
+    DiffResult,
+    GraphResult,
+    InspectResult,
+    LayersResult,
+    MatchResult,
+    ValuesResult,
+    VerifyResult,
+)
 
 
 class Check(Record):
@@ -31,44 +40,11 @@ class Ratio(Record):
     high: float
 
 
-class TensorInfo(Record):
-    """One stored tensor; `bytes` as stored."""
-
-    name: str
-    shape: list[int]
-    dtype: str
-    bytes: int
-
-
-class PortInfo(Record):
-    """An input or output of a model; a dimension is a number or a name."""
-
-    name: str
-    shape: list[int | str]
-    dtype: str
-
-
-class InspectResult(Record):
-    """What a model file is. `parameters` counts floating and integer weights, `bytes` is the size on disk."""
-
-    kind: Literal["inspect"] = "inspect"
-    source: str
-    format: str
-    format_name: str
-    runs_code_on_load: bool
-    safety: str
-    references: list[str] = Field(default_factory=list)
-    tensors: list[TensorInfo] = Field(default_factory=list)
-    parameters: int
-    bytes: int
-    inputs: list[PortInfo] = Field(default_factory=list)
-    outputs: list[PortInfo] = Field(default_factory=list)
-    metadata: dict[str, Any] = Field(default_factory=dict)
-    findings: list[Finding] = Field(default_factory=list)
-
-
 class TrainResult(Record):
-    """The end of a training: `metrics` are final values by name, `checkpoint` and `model` lie below the job's artifacts."""
+    """The end of a training: `metrics` are final values by name, `checkpoint` and `model` lie below the job's artifacts.
+
+    `flops_per_sample` are multiplications and additions of one sample forward and backward; None where they cannot be counted.
+    """
 
     kind: Literal["train"] = "train"
     device: str
@@ -76,6 +52,8 @@ class TrainResult(Record):
     steps: int
     seconds: float
     parameters: int
+    flops_per_sample: float | None = None
+    samples_per_s: float | None = None
     metrics: dict[str, float]
     model: str
     checkpoint: str | None = None
@@ -137,7 +115,10 @@ Verdict = Literal["faster", "slower", "no difference", "too noisy", "baseline"]
 
 
 class Variant(Record):
-    """One row of a comparison: milliseconds a call (p90 None in few rounds); `speed_ratio` above 1 is faster."""
+    """One row of a comparison: milliseconds a call (p90 None in few rounds); `speed_ratio` above 1 is faster.
+
+    `flops` are multiplications and additions of one call in layers that compute; None where an operator cannot be counted.
+    """
 
     name: str
     source: str
@@ -146,6 +127,7 @@ class Variant(Record):
     accuracy: float | None = None
     p50_ms: float
     p90_ms: float | None
+    flops: int | None = None
     speed_ratio: Ratio
     verdict: Verdict
 
@@ -165,7 +147,51 @@ class BenchmarkResult(Record):
     findings: list[Finding] = Field(default_factory=list)
 
 
-JobResult = InspectResult | TrainResult | ConvertResult | QuantizeResult | PruneResult | BenchmarkResult
+class Ceiling(Record):
+    """The most of one kind of work that one device did: the median over `repeats` with its 10th and 90th percentile.
+
+    `dtype` is empty where none matters; `detail` says what was run, such as "2048 x 2048 x 2048".
+    """
+
+    device: str
+    quantity: Literal["matmul", "bandwidth", "copy_to_device", "copy_from_device", "call_latency"]
+    dtype: str = ""
+    value: float
+    low: float
+    high: float
+    unit: Literal["FLOP/s", "OP/s", "B/s", "s"]
+    repeats: int
+    detail: str = ""
+
+
+class CeilingsResult(Record):
+    """What a machine does at most; `skipped` says why a figure is not there, by device and kind of work."""
+
+    kind: Literal["ceilings"] = "ceilings"
+    chip: str
+    threads: int
+    load_average: float
+    seconds: float
+    ceilings: list[Ceiling]
+    skipped: dict[str, str] = Field(default_factory=dict)
+    findings: list[Finding] = Field(default_factory=list)
+
+
+JobResult = (
+    InspectResult
+    | ValuesResult
+    | DiffResult
+    | VerifyResult
+    | MatchResult
+    | LayersResult
+    | GraphResult
+    | TrainResult
+    | ConvertResult
+    | QuantizeResult
+    | PruneResult
+    | BenchmarkResult
+    | CeilingsResult
+)
 RESULT_ADAPTER: TypeAdapter[JobResult] = TypeAdapter(Annotated[JobResult, Field(discriminator="kind")])
 
 

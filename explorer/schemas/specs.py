@@ -10,6 +10,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from explorer.errors import ExplorerError
 from explorer.schemas.base import Request, note
+from explorer.schemas.model_specs import DiffSpec, GraphSpec, LayersSpec, MatchSpec, ValuesSpec, VerifySpec
 
 Device = Literal["auto", "cpu", "mps", "cuda"]
 Data = Literal["digits", "linear"]
@@ -213,16 +214,54 @@ class BenchmarkSpec(Request):
     )
 
 
-Spec = InspectSpec | TrainSpec | ConvertSpec | QuantizeSpec | PruneSpec | BenchmarkSpec
+class CeilingsSpec(Request):
+    """Measure the most that this machine does: matmul rates, memory bandwidth, copies to a device, the smallest call."""
+
+    kind: Literal["ceilings"] = "ceilings"
+    devices: Literal["all", "cpu", "mps", "cuda"] = Field("all", description="all measures every device that torch can use")
+    threads: int | None = Field(
+        None,
+        ge=1,
+        le=1024,
+        description="CPU threads; default all that this process may use",
+        json_schema_extra=note(unit="threads"),
+    )
+    seconds: float = Field(
+        0.5, ge=0.05, le=60, description="time for each figure, after warming up", json_schema_extra=note(unit="s")
+    )
+
+
+Spec = (
+    InspectSpec
+    | ValuesSpec
+    | DiffSpec
+    | VerifySpec
+    | MatchSpec
+    | LayersSpec
+    | GraphSpec
+    | TrainSpec
+    | ConvertSpec
+    | QuantizeSpec
+    | PruneSpec
+    | BenchmarkSpec
+    | CeilingsSpec
+)
 AnySpec = Annotated[Spec, Field(discriminator="kind")]
 SPEC_ADAPTER: TypeAdapter[Spec] = TypeAdapter(AnySpec)
 SPEC_TYPES: dict[str, type[Spec]] = {
     "inspect": InspectSpec,
+    "values": ValuesSpec,
+    "diff": DiffSpec,
+    "verify": VerifySpec,
+    "match": MatchSpec,
+    "layers": LayersSpec,
+    "graph": GraphSpec,
     "train": TrainSpec,
     "convert": ConvertSpec,
     "quantize": QuantizeSpec,
     "prune": PruneSpec,
     "benchmark": BenchmarkSpec,
+    "ceilings": CeilingsSpec,
 }
 
 
@@ -261,8 +300,14 @@ def spec_to_toml(spec: Spec) -> str:
     return tomli_w.dumps(json.loads(spec.model_dump_json(exclude_none=True)))
 
 
+def sources(spec: Spec) -> list[str]:
+    """The files, factories and jobs that a spec names, in order."""
+    if isinstance(spec, BenchmarkSpec):
+        return list(spec.models)
+    named = [getattr(spec, name, None) for name in ("source", "first", "second", "weights")]
+    return [text for text in named if text]
+
+
 def parent_jobs(spec: Spec) -> list[str]:
     """IDs of the jobs whose results this spec builds on, in order, each once."""
-    sources = list(spec.models) if isinstance(spec, BenchmarkSpec) else [spec.source, getattr(spec, "weights", None)]
-    found = [text.removeprefix("job:") for text in sources if text and text.startswith("job:")]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(text.removeprefix("job:") for text in sources(spec) if text.startswith("job:")))

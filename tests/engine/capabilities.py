@@ -8,7 +8,8 @@ from pathlib import Path
 
 from explorer.errors import ExplorerError
 from explorer.reporter import Reporter
-from explorer.schemas.results import InspectResult, TrainResult
+from explorer.schemas.model_results import InspectResult
+from explorer.schemas.results import TrainResult
 from explorer.schemas.specs import InspectSpec, TrainSpec
 
 

@@ -17,7 +17,7 @@ from explorer.engine.wire import write_message
 from explorer.errors import ExplorerError
 from explorer.schemas.events import Artifact, Event, Failure, Log, Metric, Progress, Result, State
 from explorer.schemas.jobs import Call, JobSummary
-from explorer.schemas.results import InspectResult
+from explorer.schemas.model_results import InspectResult
 from explorer.schemas.specs import InspectSpec, TrainSpec
 from tests.engine.conftest import StartEngine, job_folder, until
 
@@ -316,3 +316,11 @@ async def test_stop_leaves_jobs_running(engine: EngineClient) -> None:
 async def test_without_an_engine_and_not_starting_one_it_says_so() -> None:
     with pytest.raises(ExplorerError, match="no engine is running"):
         await connect(start=False)
+
+
+async def test_a_recorded_machine_is_read_by_the_engine(engine: EngineClient) -> None:
+    folder = Path(__file__).parents[1] / "fixtures" / "hardware" / "mac-m4max-sequoia"
+    inventory = await engine.recorded(str(folder))
+    assert inventory.get("chip.name").value == "Apple M4 Max"
+    with pytest.raises(ExplorerError, match="nowhere"):
+        await engine.recorded(str(folder / "nowhere"))

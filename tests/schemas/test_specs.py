@@ -6,11 +6,13 @@ import pytest
 
 from explorer.errors import ExplorerError
 from explorer.schemas.fields import spec_fields
+from explorer.schemas.model_specs import DiffSpec, GraphSpec, LayersSpec, MatchSpec, ValuesSpec, VerifySpec
 from explorer.schemas.paths import absolute_source, short_name, with_absolute_paths
 from explorer.schemas.specs import (
     SPEC_ADAPTER,
     SPEC_TYPES,
     BenchmarkSpec,
+    CeilingsSpec,
     ConvertSpec,
     InspectSpec,
     PruneSpec,
@@ -30,6 +32,13 @@ EXAMPLES: list[Spec] = [
     QuantizeSpec(source="a.onnx", per_channel=False),
     PruneSpec(source="net.py:make", amount=0.25, max_accuracy_drop=0.01),
     BenchmarkSpec(models=["job:1", "b.onnx"], names=["one", "two"]),
+    CeilingsSpec(devices="cpu", threads=2, seconds=0.1),
+    ValuesSpec(source="a.onnx", tensor="fc.weight"),
+    DiffSpec(first="a.pth", second="job:1", tolerance=1e-6),
+    VerifySpec(first="a.onnx", second="b.mlpackage", shapes=["audio=1x512"]),
+    MatchSpec(source="net.py:make", weights="w.pth"),
+    LayersSpec(source="net.py:make", latency=False),
+    GraphSpec(source="a.onnx"),
 ]
 
 
@@ -82,6 +91,7 @@ def test_a_wrong_toml_names_file_and_field(text: str, words: str) -> None:
 def test_parents_are_the_jobs_a_spec_builds_on() -> None:
     assert parent_jobs(PruneSpec(source="job:a", weights="job:b")) == ["a", "b"]
     assert parent_jobs(BenchmarkSpec(models=["job:a", "x.onnx", "job:a"])) == ["a"]
+    assert parent_jobs(DiffSpec(first="job:b", second="job:a")) == ["b", "a"]
     assert parent_jobs(TrainSpec()) == []
 
 
