@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from explorer.datasets.load import load
-from explorer.inference import statistics, timing
+from explorer.inference import flops, statistics, timing
 from explorer.inference.candidates import Array, Candidate, batches, check_outputs, held_out_accuracy, load_candidates
 from explorer.inference.findings import Findings
 from explorer.inference.statistics import Samples
@@ -53,7 +53,7 @@ def run(spec: BenchmarkSpec, report: Reporter, clock: timing.Clock = time.perf_c
         samples=len(held_out) if held_out else 0,
         load_average=load_average,
         null_ratio=measured.null,
-        variants=_variants(candidates, accuracies, measured, spec.seed),
+        variants=_variants(candidates, accuracies, _operations(candidates, inputs[0], report), measured, spec.seed),
         findings=findings.found,
     )
 
@@ -83,12 +83,25 @@ def _measure(
     return min(attempts, key=lambda one: max(one.null.high, 1 / one.null.low))
 
 
+def _operations(candidates: Sequence[Candidate], batch: Array, report: Reporter) -> list[int | None]:
+    """Operations of one call of each candidate; what cannot be counted is logged."""
+    counts = [flops.count(candidate.path, batch.shape) for candidate in candidates]
+    for candidate, counted in zip(candidates, counts, strict=True):
+        if counted.flops is None:
+            report.log(f"{candidate.name}: operations not counted, {counted.reason}")
+    return [counted.flops for counted in counts]
+
+
 def _variants(
-    candidates: Sequence[Candidate], accuracies: Sequence[float | None], measured: Measurement, seed: int
+    candidates: Sequence[Candidate],
+    accuracies: Sequence[float | None],
+    operations: Sequence[int | None],
+    measured: Measurement,
+    seed: int,
 ) -> list[Variant]:
     baseline = measured.seconds[:, 0]
     variants = []
-    for index, (candidate, accuracy) in enumerate(zip(candidates, accuracies, strict=True)):
+    for index, (candidate, accuracy, counted) in enumerate(zip(candidates, accuracies, operations, strict=True)):
         seconds = measured.seconds[:, index]
         speed = statistics.ratio_of_medians(baseline, seconds, seed)
         variants.append(
@@ -100,6 +113,7 @@ def _variants(
                 accuracy=accuracy,
                 p50_ms=statistics.median(seconds) * 1e3,
                 p90_ms=statistics.p90(seconds * 1e3),
+                flops=counted,
                 speed_ratio=speed,
                 verdict=statistics.verdict(speed, measured.null) if index else "baseline",
             )

@@ -17,13 +17,18 @@ from explorer.training.batches import Batches
 from explorer.training.checkpoint import NAME, load_checkpoint, save_checkpoint
 from explorer.training.devices import choose
 from explorer.training.evaluate import check_fit, evaluate
+from explorer.training.flops import flops_per_sample
 from explorer.training.learner import Learner
 from explorer.training.loop import Monitor
+from explorer.training.speed import SpeedReporter
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A finished training: `metrics` by name, `seconds` of this run, `checkpoint` its name among the artifacts."""
+    """A finished training: `metrics` by name, `seconds` of this run, `checkpoint` its name among the artifacts.
+
+    `flops_per_sample` and the median `samples_per_s` as in `TrainResult`.
+    """
 
     device: str
     device_reason: str
@@ -32,6 +37,8 @@ class Fitted:
     metrics: dict[str, float]
     checkpoint: str | None
     alarms: list[str] = field(default_factory=list)
+    flops_per_sample: float | None = None
+    samples_per_s: float | None = None
 
 
 def fit(module: nn.Module, spec: TrainSpec, report: Reporter, *, checkpoints: bool = True) -> Fitted:
@@ -49,8 +56,17 @@ def fit(module: nn.Module, spec: TrainSpec, report: Reporter, *, checkpoints: bo
         run = _Run(module, spec, report, device, checkpoints)
         run.train()
     module.cpu().eval()
-    name = NAME if checkpoints else None
-    return Fitted(device, reason, run.step, time.perf_counter() - started, run.metrics, name, run.alarms)
+    return Fitted(
+        device=device,
+        device_reason=reason,
+        steps=run.step,
+        seconds=time.perf_counter() - started,
+        metrics=run.metrics,
+        checkpoint=NAME if checkpoints else None,
+        alarms=run.alarms,
+        flops_per_sample=run.flops_per_sample(),
+        samples_per_s=run.speed.samples_per_s,
+    )
 
 
 def set_threads(threads: int | None) -> None:
@@ -74,7 +90,8 @@ class _Run:
         check_fit(self.module, self.held_out, device)
         self.learner = Learner(self.module, spec, device, self.total_steps)
         torch.manual_seed(spec.seed)
-        self.monitor = Monitor(self.learner, report, spec.log_every_steps, done=self._resumed())
+        self.speed = SpeedReporter(report)
+        self.monitor = Monitor(self.learner, self.speed, spec.log_every_steps, done=self._resumed())
 
     @property
     def step(self) -> int:
@@ -93,6 +110,11 @@ class _Run:
                 self._save()
             raise
         self._save()
+
+    def flops_per_sample(self) -> float | None:
+        """Operations of one sample forward and backward, counted from a batch; None where they cannot be counted."""
+        size = self.batches.batch_size
+        return flops_per_sample(self.module, self.batches.inputs[:size], self.batches.targets[:size])
 
     def _train_epoch(self, epoch: int) -> None:
         self.module.train()

@@ -24,6 +24,8 @@ def run(spec: TrainSpec, report: Reporter) -> TrainResult:
         steps=fitted.steps,
         seconds=fitted.seconds,
         parameters=sum(parameter.numel() for parameter in model.module.parameters()),
+        flops_per_sample=fitted.flops_per_sample,
+        samples_per_s=fitted.samples_per_s,
         metrics=fitted.metrics,
         model="model.safetensors",
         checkpoint=fitted.checkpoint,

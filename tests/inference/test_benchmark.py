@@ -133,6 +133,7 @@ def test_few_rounds_state_no_90th_percentile(nets: list[str], tmp_path: Path, mo
 def test_a_real_run_measures_bytes_accuracy_and_time(nets: list[str], tmp_path: Path) -> None:
     result = benchmark.run(BenchmarkSpec(models=nets, data="digits", rounds=100), QuietReporter(tmp_path))
     assert [variant.name for variant in result.variants] == ["wide", "half", "quarter"]
+    assert [variant.flops for variant in result.variants] == [2 * (64 * hidden + hidden * 10) for hidden in (64, 32, 16)]
     assert [variant.bytes for variant in result.variants] == [size_bytes(Path(net)) for net in nets]
     assert result.variants[1].size_ratio == pytest.approx(0.5, abs=0.05)
     assert result.samples == 359
@@ -168,6 +169,17 @@ def test_without_data_random_inputs_are_timed_and_no_accuracy_is_claimed(nets: l
 def test_a_batch_may_be_larger_than_the_data(nets: list[str], tmp_path: Path) -> None:
     spec = BenchmarkSpec(models=nets[:1], data="digits", rounds=20, batch_size=500)
     assert benchmark.run(spec, QuietReporter(tmp_path)).batch_size == 500
+
+
+def test_operations_are_of_the_whole_batch_and_none_where_they_cannot_be_counted(nets: list[str], tmp_path: Path) -> None:
+    strange = onnx.load(nets[1])
+    strange.graph.node[1].CopyFrom(helper.make_node("Einsum", ["h0", "w0"], ["h1"], equation="ij,jk->ik"))
+    onnx.save(strange, tmp_path / "strange.onnx")
+    report = QuietReporter(tmp_path)
+    spec = BenchmarkSpec(models=[nets[1], str(tmp_path / "strange.onnx")], batch_size=8, rounds=20)
+    result = benchmark.run(spec, report)
+    assert [variant.flops for variant in result.variants] == [8 * 2 * (64 * 32 + 32 * 10), None]
+    assert "strange: operations not counted, there is no rule for operator Einsum" in report.messages
 
 
 def test_weights_beside_the_file_count_as_its_bytes(tmp_path: Path) -> None:
