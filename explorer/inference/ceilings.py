@@ -2,6 +2,7 @@
 
 import os
 import platform
+import resource
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -22,6 +23,8 @@ from explorer.schemas.specs import CeilingsSpec
 # Asking looks at a file; between samples of some milliseconds this often is enough to stop at once for a person.
 CONTROL_INTERVAL_S = 0.1
 BUSY_SHARE = 0.5
+# How often a second the system takes a CPU away for another program: some 30 times on an idle machine, hundreds on a busy one.
+BUSY_SWITCHES_PER_S = 100
 UNSTEADY = 1.25
 MUCH_SLOWER = 2.0
 
@@ -44,10 +47,11 @@ def run(spec: CeilingsSpec, report: Reporter) -> CeilingsResult:
     facts = inventory.collect()
     devices, skipped = usable(spec.devices, host_budget_bytes(facts))
     with _threads(spec.threads or _allowed_threads(facts)), torch.inference_mode():
-        threads = torch.get_num_threads()
+        threads, before, begin = torch.get_num_threads(), _switches(), time.perf_counter()
         ceilings, failed = _measured(devices, spec.seconds, report)
+        switches_per_s = (_switches() - before) / (time.perf_counter() - begin)
     findings = Findings(report)
-    _say_busy(load_average, facts, findings)
+    _say_busy(load_average, switches_per_s, facts, findings)
     _say_unsteady(ceilings, findings)
     _say_slower(ceilings, findings)
     return CeilingsResult(
@@ -136,14 +140,20 @@ def _reason(error: Exception) -> str:
     return lines[0][:200] if lines else type(error).__name__
 
 
-def _say_busy(load_average: float, facts: Inventory, findings: Findings) -> None:
+def _switches() -> int:
+    """How often the system took a CPU from this process for another."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+
+
+def _say_busy(load_average: float, switches_per_s: float, facts: Inventory, findings: Findings) -> None:
     cpus = facts.get("cpu.logical")
     count = int(cpus.value) if cpus.known else os.cpu_count() or 1
-    if load_average > BUSY_SHARE * count:
+    if load_average > BUSY_SHARE * count or switches_per_s > BUSY_SWITCHES_PER_S:
         findings.add(
             "warning",
             "the machine was busy: its limits may be higher than measured",
-            f"load average {load_average:.1f} on {count} CPUs at the start",
+            f"load average {load_average:.1f} on {count} CPUs at the start, "
+            f"other programs took a CPU {switches_per_s:.0f} times a second",
             "measure again when nothing else runs",
         )
 

@@ -31,8 +31,14 @@ def matmul(device: Device, dtype: str, watch: Stopwatch) -> Ceiling:
         raise MemoryError(
             f"matrices of {_sizes(device)[0]} x {_sizes(device)[0]} do not fit in a quarter of the available memory"
         )
-    size = fastest_size(sizes, lambda size: watch.glance(product(device.name, dtype, size)), CALL_SHARE * watch.seconds)
-    timed = watch.measure(product(device.name, dtype, size))
+    glanced: dict[int, float] = {}
+
+    def glance(size: int) -> float:
+        glanced[size] = watch.glance(product(device.name, dtype, size))
+        return glanced[size]
+
+    size = fastest_size(sizes, glance, CALL_SHARE * watch.seconds)
+    timed = watch.measure(product(device.name, dtype, size), glanced[size])
     operations = 2.0 * size**3
     return Ceiling(
         device=device.name,

@@ -1,6 +1,7 @@
 """Running ONNX files in ONNX Runtime on the CPU, quietly and with a set number of threads."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from explorer.errors import ExplorerError
 
 Array = NDArray[Any]
 ERRORS_ONLY = 3
+FATAL_ONLY = 4
 
 
 def session(path: Path | str, threads: int = 1, optimized_path: Path | str | None = None) -> onnxruntime.InferenceSession:
@@ -52,6 +54,19 @@ def run_onnx(model: Path | str | onnxruntime.InferenceSession, inputs: Array, ba
     return np.concatenate(pieces)
 
 
+def run_named(runner: onnxruntime.InferenceSession, feed: Mapping[str, Array]) -> dict[str, Array]:
+    """Every output by name for inputs by name, in one call."""
+    names = [item.name for item in runner.get_outputs()]
+    options = onnxruntime.RunOptions()
+    options.log_severity_level = FATAL_ONLY  # a refusal is raised; its log would only repeat it on stderr
+    try:
+        values = runner.run(names, {name: _contiguous(value) for name, value in feed.items()}, options)
+    except Exception as error:
+        given = ", ".join(f"{name} {'x'.join(map(str, value.shape))} {value.dtype}" for name, value in feed.items())
+        raise ExplorerError(f"the ONNX model refuses {given} ({_reason(error)})") from error
+    return {name: np.asarray(value) for name, value in zip(names, values, strict=True)}
+
+
 def _run(runner: onnxruntime.InferenceSession, output: str, name: str, piece: Array) -> Array:
     try:
         values: list[Any] = runner.run([output], {name: np.ascontiguousarray(piece)})
@@ -61,6 +76,12 @@ def _run(runner: onnxruntime.InferenceSession, output: str, name: str, piece: Ar
     return np.asarray(values[0])
 
 
+def _contiguous(value: Array) -> Array:
+    """numpy.ascontiguousarray gives a scalar an axis; this keeps its shape."""
+    return np.ascontiguousarray(value).reshape(value.shape)
+
+
 def _reason(error: Exception) -> str:
-    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error).strip())
+    """What the innermost node said."""
+    text = re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", str(error).strip()).rpartition("Status Message: ")[2]
     return text.splitlines()[0][:200] if text else type(error).__name__

@@ -1,9 +1,10 @@
-"""Model sources that are code: `file.py:factory` and `package.module:factory`."""
+"""Model sources that are code: `file.py:factory` and `package.module:factory`, called with literals when they say so."""
 
 import ast
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +17,8 @@ from torch import nn
 
 from explorer.errors import ExplorerError
 from explorer.home import samples_folder
+from explorer.models.missing_packages import absent, install
+from explorer.models.source_text import SourceText, parse_source
 from explorer.models.user_code import blamed
 
 Built = tuple[nn.Module, tuple[torch.Tensor, ...]]
@@ -23,29 +26,29 @@ Built = tuple[nn.Module, tuple[torch.Tensor, ...]]
 
 def build(source: str) -> Built:
     """The module that a factory makes and its example inputs (empty when it gives none)."""
-    place, name = split_source(source)
-    if place.endswith(".py"):
-        path = find_file(place)
+    text = split_source(source)
+    if text.place.endswith(".py"):
+        path = find_file(text.place)
         with _importable(path.parent):
-            return _call(_factory(_load_file(path), name, place), source)
-    return _call(_factory(_import(place, source), name, place), source)
+            return _call(_factory(_load_file(path), text), text, source)
+    return _call(_factory(_import(text.place, source), text), text, source)
 
 
 def normalised(source: str) -> str:
     """The same source, good from any folder: absolute, or below `samples/` when it is one of ours."""
-    place, name = split_source(source)
-    if not place.endswith(".py"):
-        return source
-    path = find_file(place).resolve()
+    text = split_source(source)
+    if not text.place.endswith(".py"):
+        return text.at(text.place)
+    path = find_file(text.place).resolve()
     samples = samples_folder().resolve()
-    return f"samples/{path.relative_to(samples)}:{name}" if path.is_relative_to(samples) else f"{path}:{name}"
+    return text.at(f"samples/{path.relative_to(samples)}" if path.is_relative_to(samples) else str(path))
 
 
-def split_source(source: str) -> tuple[str, str]:
-    """File or module, and the factory's name."""
-    place, colon, name = source.rpartition(":")
-    if colon and name.isidentifier():
-        return place, name
+def split_source(source: str) -> SourceText:
+    """The parts of the text; raises `ExplorerError` when it names no factory, or arguments that are not literals."""
+    text = parse_source(source)
+    if text is not None:
+        return text
     if source.endswith(".py"):
         raise ExplorerError(f"{source} names no factory", f"add one, such as {source}:{_first_factory(source)}")
     raise ExplorerError(f"{source} is not a model source", "give file.py:factory, package.module:factory or job:ID")
@@ -81,7 +84,7 @@ def _load_file(path: Path) -> ModuleType:
         raise ExplorerError(f"{path} cannot be imported", "give a .py file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up while it loads
-    with blamed(f"{path} failed to load"):
+    with _named_package(str(path)), blamed(f"{path} failed to load"):
         spec.loader.exec_module(module)
     return module
 
@@ -97,32 +100,62 @@ def _importable(folder: Path) -> Iterator[None]:
             sys.path.remove(str(folder))
 
 
+@contextmanager
+def _named_package(what: str) -> Iterator[None]:
+    """Say which package to install when the block fails for want of it."""
+    try:
+        yield
+    except ExplorerError as error:
+        package = absent(error.__cause__)
+        if package is None:
+            raise
+        raise ExplorerError(f"{what} needs {package}, which is not installed", install(package)) from error.__cause__
+
+
 def _import(place: str, source: str) -> ModuleType:
     try:
         with blamed(f"{place} failed to load"):
             return importlib.import_module(place)
     except ExplorerError as error:
         missing = error.__cause__
-        if isinstance(missing, ModuleNotFoundError) and missing.name and place.startswith(missing.name):
-            raise ExplorerError(
-                f"{source}: there is no module {missing.name}", "check the name, or give file.py:factory"
-            ) from None
-        raise
+        if not isinstance(missing, ModuleNotFoundError) or not missing.name:
+            raise
+        if not place.startswith(missing.name):
+            with _named_package(place):
+                raise
+        package = absent(missing)
+        remedy = f"install it with {install(package)}, or give file.py:factory" if package else "check the name"
+        raise ExplorerError(f"{source}: there is no module {missing.name}", remedy) from None
 
 
-def _factory(module: ModuleType, name: str, place: str) -> Callable[[], Any]:
-    factory = getattr(module, name, None)
-    if callable(factory):
-        return factory  # type: ignore[no-any-return]
+def _factory(module: ModuleType, text: SourceText) -> Callable[..., Any]:
+    found: Any = module
+    for part in text.name.split("."):
+        found = getattr(found, part, None)
+    if callable(found):
+        return found  # type: ignore[no-any-return]
     names = [
         key for key, value in vars(module).items() if callable(value) and getattr(value, "__module__", "") == module.__name__
     ]
-    raise ExplorerError(f"{place} has no factory {name}", f"it has {', '.join(names) or 'no class or function'}")
+    raise ExplorerError(f"{text.place} has no factory {text.name}", f"it has {', '.join(names) or 'no class or function'}")
 
 
-def _call(factory: Callable[[], Any], source: str) -> Built:
-    with blamed(f"{source} failed"):
-        built = factory()
+def _check_arguments(factory: Callable[..., Any], text: SourceText, source: str) -> None:
+    """Refuse arguments that the factory does not take, before any of its code runs."""
+    try:
+        signature = inspect.signature(factory)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*text.positional, **text.keywords)
+    except TypeError as error:
+        raise ExplorerError(f"{source}: {error}", f"it takes {signature}") from None
+
+
+def _call(factory: Callable[..., Any], text: SourceText, source: str) -> Built:
+    _check_arguments(factory, text, source)
+    with _named_package(source), blamed(f"{source} failed"):
+        built = factory(*text.positional, **text.keywords)
     module, inputs = built if isinstance(built, tuple) and len(built) == 2 else (built, ())
     if not isinstance(module, nn.Module):
         raise ExplorerError(

@@ -9,7 +9,7 @@ from explorer.errors import ExplorerError
 from explorer.home import jobs_folder
 from explorer.schemas.jobs import JobRecord
 from explorer.schemas.results import TorchModel
-from explorer.schemas.specs import BenchmarkSpec, InspectSpec
+from explorer.schemas.specs import BenchmarkSpec
 
 PREFIX = "job:"
 
@@ -63,10 +63,11 @@ def source_data(source: str | None) -> str | None:
         if record is not None and record.data is not None:
             return record.data
         job = _job_record(folder)
-        if job is None or isinstance(job.spec, InspectSpec):
+        if job is None:
             return None
-        if job.spec.data is not None:
-            return job.spec.data
+        data: str | None = getattr(job.spec, "data", None)
+        if data is not None:
+            return data
         source = _parent(job)
     return None
 

@@ -3,33 +3,27 @@
 Field numbers: https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
 """
 
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from explorer.errors import ExplorerError
-from explorer.models.dtypes import bytes_of, elements_of, is_weight
+from explorer.models.bounds import clean
+from explorer.models.onnx_external import external_findings, listed, shared_places
+from explorer.models.onnx_graph import DEPTH_LIMIT, DTYPES, Found, walk, walk_functions
+from explorer.models.pickle_safety import few
+from explorer.models.summary import bytes_by_dtype, count_parameters
 from explorer.models.wire import Span, Wire, WireError
 from explorer.schemas.events import Finding
-from explorer.schemas.results import InspectResult, PortInfo, TensorInfo
+from explorer.schemas.model_results import InspectResult, PortInfo
 
-DTYPES = (
-    "undefined", "float32", "uint8", "int8", "uint16", "int16", "int32", "int64", "string", "bool", "float16", "float64",
-    "uint32", "uint64", "complex64", "complex128", "bfloat16",
-    "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "uint4", "int4", "float4_e2m1fn", "float8_e8m0fnu",
-    "uint2", "int2",
-)  # fmt: skip
-DEPTH_LIMIT = 32
-EXTERNAL = 1
+__all__ = ["DEPTH_LIMIT", "DTYPES", "describe"]
 
-
-@dataclass
-class _Graph:
-    """What the walk has found so far, over the main graph and those nested in it."""
-
-    tensors: list[TensorInfo] = field(default_factory=list)
-    operators: dict[str, int] = field(default_factory=dict)
-    locations: dict[str, None] = field(default_factory=dict)
+KNOWN_DOMAINS = ("", "ai.onnx", "ai.onnx.ml", "ai.onnx.training", "ai.onnx.preview", "ai.onnx.preview.training")
+RUNTIME_DOMAIN = "com.microsoft"
+QUANTIZED_OPERATORS = ("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinear", "MatMulInteger", "ConvInteger",
+                       "MatMulNBits", "MatMulBnb4", "QGemm", "QAttention", "DynamicQuantize")  # fmt: skip
+TEXT_LIMIT_CHARACTERS = 1000
+SHOWN = 200
 
 
 def describe(path: Path) -> InspectResult:
@@ -43,90 +37,81 @@ def describe(path: Path) -> InspectResult:
 
 
 def _describe(path: Path, wire: Wire) -> InspectResult:
-    graph = next(wire.spans(wire.whole, 7))
-    found = _Graph()
-    _walk(wire, graph, found, 0)
-    weights = {tensor.name for tensor in found.tensors}
+    graph = next(wire.spans(wire.whole, 7), (0, 0))
+    found = Found()
+    walk(wire, graph, found, 0)
+    functions = walk_functions(wire, found)
+    tensors = shared_places(found)
+    weights = {tensor.name for tensor in tensors}
     inputs = [port for port in (_port(wire, span) for span in wire.spans(graph, 11)) if port.name not in weights]
-    external, findings = _external_files(path, list(found.locations))
+    files = listed(path, list(found.locations))
+    custom = _custom(found.operators, functions)
     return InspectResult(
         source=str(path),
         format="onnx",
         format_name="ONNX",
         runs_code_on_load=False,
-        safety="a graph of operators; custom operators need a library of their own",
-        tensors=found.tensors,
-        parameters=sum(elements_of(tensor.shape) for tensor in found.tensors if is_weight(tensor.dtype)),
-        bytes=path.stat().st_size + sum(file.stat().st_size for file in external),
+        safety=_safety(custom),
+        references=custom[:SHOWN],
+        unknown=[name for name in custom if not name.startswith(f"{RUNTIME_DOMAIN}.")][:SHOWN],
+        tensors=tensors,
+        parameters=count_parameters(tensors),
+        bytes=path.stat().st_size + sum(file.bytes or 0 for file in files),
+        bytes_by_dtype=bytes_by_dtype(tensors),
+        external_files=files,
         inputs=inputs,
         outputs=[_port(wire, span) for span in wire.spans(graph, 12)],
         metadata=_metadata(wire, found),
-        findings=findings,
+        findings=[*external_findings(path, found), *_findings(found, custom)],
     )
 
 
-def _metadata(wire: Wire, found: _Graph) -> dict[str, Any]:
-    opsets = {wire.text(wire.first(span, 1)) or "ai.onnx": wire.integer(span, 2) for span in wire.spans(wire.whole, 8)}
-    properties = {wire.text(wire.first(span, 1)): wire.text(wire.first(span, 2))[:1000] for span in wire.spans(wire.whole, 14)}
-    producer = f"{wire.text(wire.first(wire.whole, 2))} {wire.text(wire.first(wire.whole, 3))}".strip()
+def _safety(custom: list[str]) -> str:
+    if not custom:
+        return "a graph of standard operators; it holds no code"
+    return f"a graph of operators; {few(custom)} need a library of their own, which would be code"
+
+
+def _custom(operators: dict[str, int], functions: set[str]) -> list[str]:
+    """Operators outside the standard that the file does not define itself."""
+    domains = tuple(f"{domain}." for domain in KNOWN_DOMAINS if domain)
+    return sorted(name for name in operators if "." in name and not name.startswith(domains) and name not in functions)
+
+
+def _metadata(wire: Wire, found: Found) -> dict[str, Any]:
+    opsets = {clean(wire.text(wire.first(span, 1))) or "ai.onnx": wire.integer(span, 2) for span in wire.spans(wire.whole, 8)}
+    properties = {
+        clean(wire.text(wire.first(span, 1))): clean(wire.text(wire.first(span, 2)), TEXT_LIMIT_CHARACTERS)
+        for span in wire.spans(wire.whole, 14)
+    }
+    producer = clean(f"{wire.text(wire.first(wire.whole, 2))} {wire.text(wire.first(wire.whole, 3))}".strip())
     facts = {"ir_version": wire.integer(wire.whole, 1), "opset": opsets, "producer": producer, "operators": found.operators}
-    return {**properties, **facts, "external_files": list(found.locations)}
+    named = {"domain": wire.first(wire.whole, 4), "description": wire.first(wire.whole, 6)}
+    texts = {key: clean(wire.text(span), TEXT_LIMIT_CHARACTERS) for key, span in named.items()}
+    return {**properties, **facts, **{key: text for key, text in texts.items() if text}}
 
 
-def _walk(wire: Wire, graph: Span, found: _Graph, depth: int) -> None:
-    if depth > DEPTH_LIMIT:
-        raise WireError(f"graphs nested deeper than {DEPTH_LIMIT}")
-    for number, _, value in wire.fields(graph):
-        if isinstance(value, tuple) and number == 1:
-            _node(wire, value, found, depth)
-        elif isinstance(value, tuple) and number == 5:
-            _tensor(wire, value, found, "")
-        elif isinstance(value, tuple) and number == 15:
-            _tensor(wire, wire.first(value, 1) or (0, 0), found, "")
-
-
-def _node(wire: Wire, node: Span, found: _Graph, depth: int) -> None:
-    parts: dict[int, list[Span]] = {}
-    for number, _, value in wire.fields(node):
-        if isinstance(value, tuple):
-            parts.setdefault(number, []).append(value)
-    operator = wire.text(parts.get(4, [(0, 0)])[0])
-    domain = wire.text(parts[7][0]) if 7 in parts else ""
-    name = f"{domain}.{operator}" if domain not in ("", "ai.onnx") else operator
-    found.operators[name] = found.operators.get(name, 0) + 1
-    output = wire.text(parts[2][0]) if 2 in parts else ""
-    for attribute in parts.get(5, []):
-        _attribute(wire, attribute, found, output if operator == "Constant" else "", depth)
-
-
-def _attribute(wire: Wire, attribute: Span, found: _Graph, output: str, depth: int) -> None:
-    for number, _, value in wire.fields(attribute):
-        if not isinstance(value, tuple):
-            continue
-        if number == 5 and output:
-            _tensor(wire, value, found, output)
-        elif number in (6, 11):
-            _walk(wire, value, found, depth + 1)
-
-
-def _tensor(wire: Wire, tensor: Span, found: _Graph, name: str) -> None:
-    shape: list[int] = []
-    code, location = 0, ""
-    for number, _, value in wire.fields(tensor):
-        if number == 1:
-            shape.extend([value] if isinstance(value, int) else wire.packed(value))
-        elif number == 2 and isinstance(value, int):
-            code = value
-        elif number == 8 and isinstance(value, tuple):
-            name = name or wire.text(value)
-        elif number == 13 and isinstance(value, tuple) and wire.text(wire.first(value, 1)) == "location":
-            location = wire.text(wire.first(value, 2))
-    if location:
-        found.locations[location] = None
-    if any(size < 0 for size in shape):
-        raise WireError(f"tensor {name[:100]} has a negative size")
-    dtype = DTYPES[code] if code < len(DTYPES) else f"type {code}"
-    found.tensors.append(TensorInfo(name=name, shape=shape, dtype=dtype, bytes=bytes_of(dtype, elements_of(shape))))
+def _findings(found: Found, custom: list[str]) -> list[Finding]:
+    findings = []
+    foreign = [name for name in custom if not name.startswith(f"{RUNTIME_DOMAIN}.")]
+    if foreign:
+        remedy = "register the library that defines them before loading, and only if you trust it"
+        findings.append(Finding(severity="warning", title=f"needs a library for {few(foreign)}", remedy=remedy))
+    quantized = {
+        name: count for name, count in found.operators.items()
+        if name.rpartition(".")[2].startswith(QUANTIZED_OPERATORS)
+    }  # fmt: skip
+    if quantized:
+        evidence = ", ".join(f"{count} {name}" for name, count in list(quantized.items())[:5])
+        findings.append(Finding(severity="info", title="compressed: quantized weights or activations", evidence=evidence))
+    if found.sparse:
+        findings.append(Finding(severity="info", title="compressed: sparse weights", evidence=f"{found.sparse} tensors"))
+    if found.short:
+        title = f"{few(found.short)} holds other than the bytes of its shape"
+        findings.append(
+            Finding(severity="error", title=title, evidence=f"{len(found.short)} tensors", remedy="fetch or save it again")
+        )
+    return findings
 
 
 def _port(wire: Wire, span: Span) -> PortInfo:
@@ -136,35 +121,13 @@ def _port(wire: Wire, span: Span) -> PortInfo:
     shape = wire.first(tensor, 2) if tensor else None
     dimensions = [_dimension(wire, dimension) for dimension in wire.spans(shape, 1)] if shape else []
     dtype = DTYPES[code] if code < len(DTYPES) else f"type {code}"
-    return PortInfo(name=wire.text(wire.first(span, 1)), shape=dimensions, dtype=dtype)
+    return PortInfo(name=clean(wire.text(wire.first(span, 1))), shape=dimensions, dtype=dtype)
 
 
 def _dimension(wire: Wire, span: Span) -> int | str:
     for number, _, value in wire.fields(span):
         if number == 1 and isinstance(value, int):
-            return value
+            return value if value < 1 << 63 else -1
         if number == 2 and isinstance(value, tuple):
-            return wire.text(value)
+            return clean(wire.text(value), 100)
     return "?"
-
-
-def _external_files(path: Path, locations: list[str]) -> tuple[list[Path], list[Finding]]:
-    """External data files that are there, and a finding for each that is missing or leaves the model's folder."""
-    files: list[Path] = []
-    findings: list[Finding] = []
-    folder = path.absolute().parent
-    for location in locations:
-        target = folder / location
-        if not target.resolve().is_relative_to(folder.resolve()):
-            findings.append(
-                Finding(severity="error", title=f"weights lie outside the model's folder: {location}", remedy="do not load it")
-            )
-        elif target.is_file():
-            files.append(target)
-        else:
-            findings.append(
-                Finding(
-                    severity="error", title=f"external weights file {location} is missing", remedy=f"put it beside {path.name}"
-                )
-            )
-    return files, findings

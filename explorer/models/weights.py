@@ -12,7 +12,10 @@ from torch import nn
 
 from explorer.errors import ExplorerError
 from explorer.models.content import recognise
+from explorer.models.hub_folder import weights_of
 from explorer.models.resize import resize_to
+from explorer.models.safe_loading import load_weights
+from explorer.models.shards import SHARD_FORMATS, read_index
 from explorer.models.torch_tensors import MODEL_KEYS
 from explorer.reporter import Reporter
 from explorer.schemas.results import TorchModel
@@ -23,22 +26,48 @@ SHOWN = 3
 
 
 def read_state_dict(path: Path) -> StateDict:
-    """Tensors by name from .safetensors, or from .pth/.pt with `weights_only=True`; a checkpoint's model part when it has one."""
+    """Tensors by name from .safetensors, or from .pth/.pt with `weights_only=True`; a checkpoint's model part when it has one.
+
+    The index of several files, and the folder of a hub model, stand for all their tensors.
+    """
     kind = recognise(path)
     if kind == "safetensors":
-        try:
-            state: StateDict = load_file(path)
-        except SafetensorError as error:
-            raise ExplorerError(f"{path.name} is damaged ({error})", "fetch or save it again") from None
-        return state
+        return _safetensors(path)
+    if kind == "hub_folder":
+        held = weights_of(path)
+        if held is None:
+            raise ExplorerError(f"{path} holds no weights", "fetch the model's weights too")
+        return read_state_dict(held)
+    if kind == "sharded":
+        return _sharded(path)
     if kind not in ("torch_zip", "torch_legacy"):
         raise ExplorerError(f"{path.name} is no state dict", "give a .pth, .pt or .safetensors file of weights")
     return _model_part(_torch_load(path), path)
 
 
+def _safetensors(path: Path) -> StateDict:
+    try:
+        state: StateDict = load_file(path)
+    except SafetensorError as error:
+        raise ExplorerError(f"{path.name} is damaged ({error})", "fetch or save it again") from None
+    return state
+
+
+def _sharded(path: Path) -> StateDict:
+    """Every file that the index names; one that lies elsewhere is refused."""
+    index = read_index(path)
+    state: StateDict = {}
+    for name in index.files if index else []:
+        part = path.with_name(name) if Path(name).name == name else None
+        if part is None or recognise(part) not in SHARD_FORMATS:
+            raise ExplorerError(f"{path.name} names {name}, which is no file of weights beside it", "fetch the model again")
+        state |= read_state_dict(part)
+    return state
+
+
 def _torch_load(path: Path) -> Any:
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        return load_weights(path)
     except pickle.UnpicklingError:
         raise ExplorerError(
             f"{path.name} holds more than tensors, and loading that could run code",
@@ -64,14 +93,15 @@ def _model_part(loaded: Any, path: Path) -> StateDict:
 def load_into(module: nn.Module, state: StateDict, structure: str, origin: str) -> None:
     """Put every tensor of `state` into `module`; `structure` "resized" first takes the shapes from `state`.
 
-    Raises `ExplorerError` naming the first keys that are missing, unexpected or of another shape.
+    Raises `ExplorerError` with how many keys are missing, unexpected or of another shape, and the first of each.
     """
     if structure == "resized":
         resize_to(module, state)
     own = module.state_dict()
     problem = _difference(own, state)
     if problem:
-        raise ExplorerError(f"{origin} does not fit the model ({problem})", _prefix_hint(set(own), set(state)))
+        remedy = f"{_prefix_hint(set(own), set(state))}; `explorer match` lists every key"
+        raise ExplorerError(f"{origin} does not fit the model ({problem})", remedy)
     module.load_state_dict(state)
 
 
@@ -84,9 +114,9 @@ def _difference(own: Mapping[str, torch.Tensor], state: StateDict) -> str:
     groups = {
         "missing": [name for name in own if name not in state],
         "unexpected": [name for name in state if name not in own],
-        "other shape": shapes,
+        "of another shape": shapes,
     }
-    return "; ".join(f"{label}: {_first_few(names)}" for label, names in groups.items() if names)
+    return "; ".join(f"{len(names)} {label}: {_first_few(names)}" for label, names in groups.items() if names)
 
 
 def _shape(tensor: torch.Tensor) -> str:

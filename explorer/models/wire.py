@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 WINDOW_BYTES = 65_536
 TEXT_LIMIT_BYTES = 1 << 20
+FIELD_LIMIT = 2_000_000  # a graph of 100,000 operators has about 1.5 million
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 
 Span = tuple[int, int]
@@ -27,13 +28,21 @@ class Wire:
         self._stream = stream
         self._start = 0
         self._window = b""
+        self._left = FIELD_LIMIT
 
     def fields(self, span: Span) -> Iterator[Field]:
         """(number, wire type, value) in order: an integer, or the span of bytes, text or a nested message, which is not read."""
         position, end = span
         while position < end:
-            key, position = self._varint(position, end)
+            offset = position - self._start
+            if 0 <= offset < len(self._window) and self._window[offset] < 0x80:
+                key, position = self._window[offset], position + 1
+            else:
+                key, position = self._varint(position, end)
             number, kind = key >> 3, key & 7
+            self._left -= 1
+            if self._left < 0:
+                raise WireError(f"more than {FIELD_LIMIT} fields")
             if number == 0:
                 raise WireError(f"field 0 at byte {position}")
             if kind == VARINT:
@@ -41,7 +50,11 @@ class Wire:
                 yield number, kind, value
                 continue
             if kind == LENGTH:
-                length, position = self._varint(position, end)
+                offset = position - self._start
+                if position < end and 0 <= offset < len(self._window) and self._window[offset] < 0x80:
+                    length, position = self._window[offset], position + 1
+                else:
+                    length, position = self._varint(position, end)
             elif kind in (FIXED64, FIXED32):
                 length = 8 if kind == FIXED64 else 4
             else:

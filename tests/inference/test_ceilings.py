@@ -260,6 +260,8 @@ def test_a_figure_that_strayed_is_measured_again_and_the_fastest_attempt_counts(
     timed = Stopwatch(fake.synchronize, 19.5, clock=fake.clock).measure(fake.call)
     assert timed.median == pytest.approx(1.1)
     assert timed.high < 1.15 * timed.low
+    fake = FakeTime([*([9.0] * 11), *([1.0] * 9)])
+    assert Stopwatch(fake.synchronize, 20.0, clock=fake.clock).measure(fake.call, glanced=1.0).median == 1.0
     fake = FakeTime([1.0, 2.0] * 500)
     assert Stopwatch(fake.synchronize, 15.0, clock=fake.clock).measure(fake.call).median in (1.0, 1.5, 2.0)
     assert fake.calls < 3 * 40
@@ -294,14 +296,26 @@ def test_findings_name_a_busy_machine_a_slow_dtype_and_unsteady_figures(tmp_path
 
     figures = [made("matmul", "float32", 200.0, 210.0), made("matmul", "float16", 4.0, 4.1), made("bandwidth", "", 30.0, 60.0)]
     monkeypatch.setattr(ceilings, "_measured", lambda *arguments: (figures, {}))
+    monkeypatch.setattr(ceilings, "_switches", lambda: 0)
     report = QuietReporter(tmp_path)
     result = ceilings.run(QUICK, report)
+    busy = "load average 3.5 on 2 CPUs at the start, other programs took a CPU 0 times a second"
     assert [(item.severity, item.title, item.evidence) for item in result.findings] == [
-        ("warning", "the machine was busy: its limits may be higher than measured", "load average 3.5 on 2 CPUs at the start"),
+        ("warning", "the machine was busy: its limits may be higher than measured", busy),
         ("warning", "some figures strayed while they were measured", "90th over 10th percentile: cpu bandwidth 2.0x"),
         ("info", "cpu float16 matmul is 50 times slower than float32", "torch has no fast path for it here"),
     ]
     assert [title for _, title in report.findings] == [item.title for item in result.findings]
+
+
+def test_other_programs_are_noticed_while_it_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inventory, "collect", lambda: facts(32 * MIB, **{"cpu.logical": 2}))
+    monkeypatch.setattr(os, "getloadavg", lambda: (0.0, 0.0, 0.0))
+    monkeypatch.setattr(ceilings, "_measured", lambda *arguments: ([], {}))
+    counts = iter([100, 100, 100, 200_000])
+    monkeypatch.setattr(ceilings, "_switches", lambda: next(counts))
+    assert ceilings.run(QUICK, QuietReporter(tmp_path)).findings == []
+    assert "other programs took a CPU" in ceilings.run(QUICK, QuietReporter(tmp_path)).findings[0].evidence
 
 
 @pytest.mark.usefixtures("little_memory")

@@ -1,4 +1,5 @@
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -82,3 +83,23 @@ def test_garbage_specification_is_one_sentence(tmp_path: Path) -> None:
     (inner.parent / "Manifest.json").write_text(json.dumps({"rootModelIdentifier": "a", "itemInfoEntries": {"a": {"path": "m"}}}))
     with pytest.raises(ExplorerError, match="cut off or damaged"):
         inspect(inner.parent)
+
+
+def test_targets_weight_file_and_traces_of_compression(packages: tuple[Path, Path]) -> None:
+    plain, compressed = map(inspect, packages)
+    weights = packages[0] / "Data" / "com.apple.CoreML" / "weights" / "weight.bin"
+    assert plain.metadata["targets"] == "iOS 16, macOS 13 and later"
+    assert [(file.name, file.bytes) for file in plain.external_files] == [("weights/weight.bin", weights.stat().st_size)]
+    assert plain.findings == []
+    (finding,) = compressed.findings
+    assert (finding.title, finding.evidence) == (
+        "compressed: quantized, palettized or sparse weights",
+        "1 constexpr_affine_dequantize",
+    )
+
+
+def test_a_missing_weight_file_is_an_error(packages: tuple[Path, Path], tmp_path: Path) -> None:
+    copy = tmp_path / "x.mlpackage"
+    shutil.copytree(packages[0], copy)
+    next(copy.rglob("weight.bin")).unlink()
+    assert [finding.title for finding in inspect(copy).findings] == ["weight file weights/weight.bin is missing"]

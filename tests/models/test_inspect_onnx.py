@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from explorer.errors import ExplorerError
-from tests.models.files import inspect
+from tests.models.files import field, inspect, varint
 
 
 def small_model() -> Any:
@@ -59,7 +59,7 @@ def test_weights_ports_operators_and_opset(tmp_path: Path) -> None:
 def test_external_data_is_counted_and_a_missing_file_is_a_finding(tmp_path: Path) -> None:
     onnx.save(small_model(), tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
     result = inspect(tmp_path / "m.onnx")
-    assert result.metadata["external_files"] == ["m.data"]
+    assert [(file.name, file.bytes) for file in result.external_files] == [("m.data", (tmp_path / "m.data").stat().st_size)]
     assert result.bytes == (tmp_path / "m.onnx").stat().st_size + (tmp_path / "m.data").stat().st_size
     (tmp_path / "m.data").unlink()
     assert "m.data is missing" in inspect(tmp_path / "m.onnx").findings[0].title
@@ -108,13 +108,84 @@ def test_weights_are_skipped_not_read(tmp_path: Path) -> None:
     assert [(tensor.name, tensor.bytes) for tensor in result.tensors] == [("w", size)]
 
 
-def varint(value: int) -> bytes:
-    out = bytearray()
-    while value >= 0x80:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
+@pytest.mark.parametrize("location", ["/etc/passwd", "../m.data", "a/../../m.data", "..\\m.data", "C:\\m.data"])
+def test_no_file_outside_the_folder_is_touched(tmp_path: Path, location: str) -> None:
+    (tmp_path / "m.data").write_bytes(b"\0" * 1000)
+    (tmp_path / "inner").mkdir()
+    result = inspect(external(tmp_path / "inner" / "m.onnx", location))
+    assert result.findings[0].title == f"weights lie outside the model's folder: {location}"
+    assert [(file.name, file.bytes) for file in result.external_files] == [(location, None)]
 
 
-def field(number: int, content: bytes) -> bytes:
-    return varint(number << 3 | 2) + varint(len(content)) + content
+def test_a_link_that_leads_out_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_bytes(b"\0" * 1000)
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "m.data").symlink_to(tmp_path / "secret")
+    result = inspect(external(tmp_path / "inner" / "m.onnx", "m.data"))
+    assert result.findings[0].title == "weights lie outside the model's folder: m.data"
+
+
+def test_links_of_a_download_cache_are_followed(tmp_path: Path) -> None:
+    (tmp_path / "blobs").mkdir()
+    (tmp_path / "snapshot").mkdir()
+    external(tmp_path / "blobs" / "0a", "m.data")
+    (tmp_path / "blobs" / "0b").write_bytes(b"\0" * 96)
+    (tmp_path / "snapshot" / "m.onnx").symlink_to("../blobs/0a")
+    (tmp_path / "snapshot" / "m.data").symlink_to("../blobs/0b")
+    result = inspect(tmp_path / "snapshot" / "m.onnx")
+    assert [file.bytes for file in result.external_files] == [96]
+
+
+def test_external_file_that_is_too_short_and_weights_on_the_same_bytes(tmp_path: Path) -> None:
+    path = external(tmp_path / "m.onnx", "m.data")
+    (tmp_path / "m.data").write_bytes(b"\0" * 96)
+    whole = inspect(path)
+    assert [(tensor.name, tensor.shares) for tensor in whole.tensors] == [("first", ""), ("second", ""), ("tied", "first")]
+    assert (whole.parameters, whole.bytes_by_dtype) == (24, {"float32": 96})
+    (tmp_path / "m.data").write_bytes(b"\0" * 95)
+    assert inspect(path).findings[0].title == "external weights file m.data is cut off: it ends before second"
+
+
+def external(path: Path, location: str) -> Path:
+    """Three tensors of 12 numbers in one file, the third on the bytes of the first."""
+    tensors = []
+    for name, offset in (("first", 0), ("second", 48), ("tied", 0)):
+        tensor = TensorProto(name=name, dims=[4, 3], data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL)
+        for key, value in (("location", location), ("offset", str(offset)), ("length", "48")):
+            tensor.external_data.add(key=key, value=value)
+        tensors.append(tensor)
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 3])
+    graph = helper.make_graph([helper.make_node("Identity", ["first"], ["y"])], "g", [], [output], tensors)
+    path.write_bytes(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)]).SerializeToString())
+    return path
+
+
+def test_operators_that_need_a_library_and_quantized_ones(tmp_path: Path) -> None:
+    model = small_model()
+    model.graph.node.append(helper.make_node("DequantizeLinear", ["a", "b"], ["c"]))
+    model.graph.node.append(helper.make_node("FusedMatMul", ["a", "b"], ["d"], domain="com.microsoft"))
+    onnx.save(model, tmp_path / "m.onnx")
+    result = inspect(tmp_path / "m.onnx")
+    assert result.references == ["com.example.Special", "com.microsoft.FusedMatMul"]
+    assert result.unknown == ["com.example.Special"]
+    assert [finding.title for finding in result.findings] == [
+        "needs a library for com.example.Special",
+        "compressed: quantized weights or activations",
+    ]
+
+
+def test_an_operator_that_the_file_defines_itself_needs_no_library(tmp_path: Path) -> None:
+    model = small_model()
+    body = [helper.make_node("Relu", ["x"], ["y"])]
+    model.functions.append(helper.make_function("com.example", "Special", ["x"], ["y"], body, model.opset_import))
+    onnx.save(model, tmp_path / "m.onnx")
+    result = inspect(tmp_path / "m.onnx")
+    assert (result.unknown, result.metadata["operators"]["Relu"]) == ([], 1)
+
+
+def test_weights_of_another_size_than_their_shape_are_an_error(tmp_path: Path) -> None:
+    model = small_model()
+    model.graph.initializer[0].raw_data = b"\0" * 40
+    (tmp_path / "m.onnx").write_bytes(model.SerializeToString())
+    titles = [finding.title for finding in inspect(tmp_path / "m.onnx").findings if finding.severity == "error"]
+    assert titles == ["weight holds other than the bytes of its shape"]

@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import pytest
@@ -6,13 +5,7 @@ import torch
 from safetensors.torch import save_file
 
 from explorer.errors import ExplorerError
-from tests.models.files import inspect
-
-
-def written(path: Path, header: object, data: bytes = b"") -> Path:
-    text = json.dumps(header).encode()
-    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
-    return path
+from tests.models.files import inspect, safetensors_file
 
 
 def test_names_shapes_types_and_metadata(tmp_path: Path) -> None:
@@ -32,7 +25,9 @@ def test_names_shapes_types_and_metadata(tmp_path: Path) -> None:
 
 
 def test_cut_off_file_says_how_much_is_missing(tmp_path: Path) -> None:
-    path = written(tmp_path / "x.safetensors", {"a": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}, b"\0" * 10)
+    path = safetensors_file(
+        tmp_path / "x.safetensors", {"a": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]}}, b"\0" * 10
+    )
     with pytest.raises(ExplorerError, match=r"is cut off: its header lists 16 bytes of tensors, it holds 10"):
         inspect(path)
 
@@ -49,7 +44,7 @@ def test_cut_off_file_says_how_much_is_missing(tmp_path: Path) -> None:
 )
 def test_damaged_header_is_one_sentence(tmp_path: Path, header: object) -> None:
     with pytest.raises(ExplorerError, match="damaged safetensors header"):
-        inspect(written(tmp_path / "x.safetensors", header, b"\0" * 16))
+        inspect(safetensors_file(tmp_path / "x.safetensors", header, b"\0" * 16))
 
 
 def test_header_that_claims_2_to_the_60_bytes(tmp_path: Path) -> None:
@@ -63,3 +58,39 @@ def test_deeply_nested_header(tmp_path: Path) -> None:
     (tmp_path / "x.safetensors").write_bytes(len(text).to_bytes(8, "little") + text)
     with pytest.raises(ExplorerError, match="damaged safetensors header"):
         inspect(tmp_path / "x.safetensors")
+
+
+def test_every_type_of_the_format_is_known(tmp_path: Path) -> None:
+    for name, (dtype, size) in {"F8_E4M3": ("float8_e4m3fn", 4), "F4": ("float4_e2m1fn", 2), "BF16": ("bfloat16", 8)}.items():
+        header = {"a": {"dtype": name, "shape": [4], "data_offsets": [0, size]}}
+        result = inspect(safetensors_file(tmp_path / "x.safetensors", header, b"\0" * size))
+        assert (result.tensors[0].dtype, result.tensors[0].bytes, result.parameters) == (dtype, size, 4)
+
+
+def test_tensors_that_overlap_or_leave_gaps_are_refused(tmp_path: Path) -> None:
+    for first, second in (([0, 16], [8, 24]), ([0, 8], [16, 24])):
+        entries = {name: {"dtype": "U8", "shape": [end - start], "data_offsets": [start, end]} for name, (start, end) in
+                   {"a": first, "b": second}.items()}  # fmt: skip
+        with pytest.raises(ExplorerError, match="overlap or leave gaps"):
+            inspect(safetensors_file(tmp_path / "x.safetensors", entries, b"\0" * 24))
+
+
+def test_prefix_bytes_by_type_and_traces_of_quantization(tmp_path: Path) -> None:
+    tensors = {
+        "model.fc.qweight": torch.zeros(4, dtype=torch.int32),
+        "model.fc.scales": torch.zeros(2, dtype=torch.float16),
+        "model.bn.running_mean": torch.zeros(7),
+    }
+    save_file(tensors, tmp_path / "x.safetensors")
+    result = inspect(tmp_path / "x.safetensors")
+    assert result.prefixes == ["model."]
+    assert result.bytes_by_dtype == {"float32": 28, "int32": 16, "float16": 4}
+    assert result.parameters == 6
+    assert [finding.title for finding in result.findings] == ["compressed: packed integer weights, as GPTQ and AWQ write them"]
+
+
+def test_control_characters_in_names_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    header = {"a\x1b[2J": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]}, "__metadata__": {"k": "\x1b]0;x\x07"}}
+    result = inspect(safetensors_file(tmp_path / "x.safetensors", header, b"\0"))
+    assert "\x1b" not in result.model_dump_json()
+    assert result.tensors[0].name == "a\ufffd[2J"

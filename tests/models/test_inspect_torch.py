@@ -1,7 +1,6 @@
 import os
 import pickle
 import sys
-import warnings
 import zipfile
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 import torch
 
 from explorer.errors import ExplorerError
-from tests.models.files import Evil, Net, inspect, pickled
+from tests.models.files import Evil, Net, exported, inspect, pickled, torchscript
 
 NAMES = ["first.weight", "first.bias", "second.weight", "scale"]
 
@@ -41,6 +40,8 @@ def test_whole_module_is_listed_with_the_classes_that_loading_would_import(tmp_p
     assert {tensor.name for tensor in result.tensors} == set(NAMES)
     assert result.runs_code_on_load
     assert "tests.models.files.Net" in result.references
+    assert "tests.models.files.Net" in result.unknown
+    assert result.parameters == 12 + 4, "the table of buffers tells `scale` apart"
     assert result.findings[0].severity == "warning"
 
 
@@ -53,6 +54,7 @@ def test_checkpoint_counts_the_model_part_and_keeps_plain_values(tmp_path: Path)
     result = inspect(tmp_path / "c.ckpt")
     assert result.parameters == 18
     assert result.metadata["epoch"] == 7
+    assert result.contents == {"state_dict": "4 tensors, 30 numbers", "optimizer": "Adam, 2 states, lr 0.001", "epoch": "7"}
     assert any(tensor.name.startswith("optimizer.state.0.exp_avg") for tensor in result.tensors)
 
 
@@ -120,7 +122,7 @@ def test_hostile_pickle_gives_one_sentence(tmp_path: Path, data: bytes) -> None:
 
 
 def test_zip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("explorer.models.archive.MEMBER_LIMIT_BYTES", 1000)
+    monkeypatch.setattr("explorer.models.archive.STREAM_LIMIT_BYTES", 1000)
     with zipfile.ZipFile(tmp_path / "bomb.pt", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("bomb/data.pkl", b"\0" * 1_000_000)
     with pytest.raises(ExplorerError, match="unpacks to more than 1000 bytes"):
@@ -128,23 +130,17 @@ def test_zip_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_torchscript_is_listed_and_said_to_run_code(tmp_path: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        traced = torch.jit.trace(Net(), torch.ones(1, 3))  # type: ignore[no-untyped-call]
-        torch.jit.save(traced, tmp_path / "net.pt")
-    result = inspect(tmp_path / "net.pt")
+    result = inspect(torchscript(tmp_path / "net.pt"))
     assert result.format == "torchscript"
     assert result.runs_code_on_load
     assert {tensor.name for tensor in result.tensors} == set(NAMES)
-    assert result.parameters == 18
+    assert result.parameters == 12 + 4, "`scale` is listed as a buffer in the archive's code"
+    assert result.unknown == []
     assert any(name.startswith("code/") for name in result.metadata["code_files"])
 
 
 def test_exported_program_is_read_as_json(tmp_path: Path) -> None:
-    batch = torch.export.Dim("batch", min=2)
-    program = torch.export.export(Net(), (torch.ones(2, 3),), dynamic_shapes={"x": {0: batch}})
-    torch.export.save(program, tmp_path / "net.pt2")
-    result = inspect(tmp_path / "net.pt2")
+    result = inspect(exported(tmp_path / "net.pt2"))
     assert result.format == "exported_program"
     assert result.runs_code_on_load
     assert {tensor.name: tensor.shape for tensor in result.tensors}["first.weight"] == [4, 3]
@@ -152,6 +148,8 @@ def test_exported_program_is_read_as_json(tmp_path: Path) -> None:
     assert isinstance(result.inputs[0].shape[0], str)
     assert result.outputs[0].dtype == "float32"
     assert result.metadata["operators"]["aten.linear.default"] == 2
+    assert result.parameters == 12 + 4, "tied weights once, the buffer not at all"
+    assert result.metadata["producer"].startswith("torch 2.")
 
 
 def test_a_file_of_many_gigabytes_is_described_without_reading_storages(tmp_path: Path) -> None:

@@ -1,11 +1,14 @@
+import json
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import nn
 
 from explorer import home
 from explorer.errors import ExplorerError
+from explorer.models.missing_packages import absent, install
 from explorer.models.sources import resolve, resolve_file, save_model, source_data
 from explorer.reporter import QuietReporter
 from explorer.schemas.jobs import JobRecord
@@ -38,6 +41,17 @@ def broken():
 
 def number():
     return 3
+
+def needs_package():
+    import not_there
+
+class Sized(nn.Linear):
+    def __init__(self, width, depth=1):
+        super().__init__(width, depth)
+
+    @classmethod
+    def wide(cls):
+        return cls(64)
 """
 
 
@@ -82,17 +96,42 @@ def test_package_module_is_imported(work: Path) -> None:
     assert isinstance(resolve("torch.nn:Identity").module, nn.Identity)
 
 
+def test_arguments_reach_the_factory_and_stay_in_its_name(work: Path) -> None:
+    model = resolve("net.py:Sized(width=5, depth=2)")
+    assert tuple(model.module.get_parameter("weight").shape) == (2, 5)
+    assert model.source == f"{work / 'net.py'}:Sized(width=5, depth=2)"
+    assert tuple(resolve("torch.nn:Linear(4, out_features=3, bias=False)").module.get_parameter("weight").shape) == (3, 4)
+    assert tuple(resolve("net.py:Sized.wide").module.get_parameter("weight").shape) == (1, 64)
+
+
+def test_packages_have_other_names_on_the_index() -> None:
+    assert [install(name) for name in ("sklearn", "timm")] == ["`pip install scikit-learn`", "`pip install timm`"]
+    assert absent(ModuleNotFoundError("", name="torch.no_such")) is None
+
+
+def test_job_of_a_factory_with_arguments_comes_back(work: Path) -> None:
+    model = resolve("net.py:Sized(width=5)")
+    save_model(model.module, make_job("sized", TrainSpec()), model.source, None)
+    assert tuple(resolve("job:sized").module.get_parameter("weight").shape) == (1, 5)
+
+
 @pytest.mark.parametrize(
     ("source", "sentence"),
     [
         ("net.py:broken", r"net\.py:broken failed at .*net\.py:\d+: AttributeError"),
         ("net.py:number", "gave int, not a module"),
-        ("net.py:nothing", r"has no factory nothing: it has Size, Net, with_inputs, broken, number"),
-        ("net.py", r"names no factory: add one, such as net\.py:number"),
+        ("net.py:nothing", r"has no factory nothing: it has Size, Net, with_inputs, broken, number, needs_package, Sized"),
+        ("net.py", r"names no factory: add one, such as net\.py:Sized"),
         ("syntax.py:f", r"syntax\.py failed to load at .*syntax\.py:2: SyntaxError"),
         ("raises.py:f", r"raises\.py failed to load at .*raises\.py:3: ZeroDivisionError"),
         ("missing.py:f", "does not exist"),
-        ("no_such_package.models:f", "there is no module no_such_package"),
+        ("no_such_package.models:f", r"there is no module no_such_package: install it with `pip install no_such_package`"),
+        ("torch.no_such:f", r"there is no module torch\.no_such: check the name"),
+        ("imports.py:f", r"imports\.py needs not_here, which is not installed: `pip install not_here`"),
+        ("net.py:needs_package", r"needs not_there, which is not installed: `pip install not_there`"),
+        ("net.py:Net(width=8)", r"got an unexpected keyword argument 'width': it takes \(\) -> None"),
+        ("net.py:Sized(width=open)", "are not all literals"),
+        ("net.py:Sized()", r"missing a required argument: 'width'"),
         ("weights.pth", "holds no class .* give file.py:factory as the source and this file as its weights"),
         ("nonsense", "is not a model source"),
         ("job:nothing", "there is no job nothing"),
@@ -101,6 +140,7 @@ def test_package_module_is_imported(work: Path) -> None:
 def test_wrong_source_is_one_sentence(work: Path, source: str, sentence: str) -> None:
     (work / "syntax.py").write_text("x = 1\ndef f(:\n")
     (work / "raises.py").write_text("\n\n1 / 0\n")
+    (work / "imports.py").write_text("import not_here.part\n")
     torch.save({}, work / "weights.pth")
     with pytest.raises(ExplorerError, match=sentence) as caught:
         resolve(source)
@@ -157,10 +197,12 @@ class Held(nn.Module):
 def test_weights_of_another_model_name_keys_and_the_prefix(work: Path) -> None:
     state = resolve("net.py:Net").module.state_dict()
     torch.save({f"module.{name}": tensor for name, tensor in state.items()}, work / "parallel.pth")
-    with pytest.raises(ExplorerError, match=r"missing: layer\.weight, layer\.bias.*with 'module\.' removed"):
+    with pytest.raises(
+        ExplorerError, match=r"2 missing: layer\.weight, layer\.bias; 2 unexpected: .*with 'module\.' removed.*`explorer match`"
+    ):
         resolve("net.py:Net", weights="parallel.pth")
     torch.save({"layer.weight": torch.zeros(5, 5), "layer.bias": torch.zeros(2)}, work / "other.pth")
-    with pytest.raises(ExplorerError, match=r"other shape: layer\.weight is 5x5, not 2x3"):
+    with pytest.raises(ExplorerError, match=r"1 of another shape: layer\.weight is 5x5, not 2x3"):
         resolve("net.py:Net", weights="other.pth")
 
 
@@ -169,6 +211,22 @@ def test_checkpoint_dict_is_taken_as_weights(work: Path) -> None:
     torch.save({"state_dict": state, "epoch": 3}, work / "c.ckpt")
     loaded = resolve("net.py:Net", weights="c.ckpt").module.state_dict()
     assert torch.equal(loaded["layer.weight"], torch.ones(2, 3))
+
+
+def test_sharded_weights_and_a_hub_folder_are_read_whole(work: Path) -> None:
+    folder = work / "hub"
+    folder.mkdir()
+    (folder / "config.json").write_text('{"model_type": "net"}')
+    save_file({"layer.weight": torch.ones(2, 3)}, folder / "model-00001-of-00002.safetensors")
+    save_file({"layer.bias": torch.ones(2)}, folder / "model-00002-of-00002.safetensors")
+    places = {"layer.weight": "model-00001-of-00002.safetensors", "layer.bias": "model-00002-of-00002.safetensors"}
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": places}))
+    for weights in ("hub", "hub/model.safetensors.index.json"):
+        assert torch.equal(resolve("net.py:Net", weights=weights).module.get_parameter("layer.weight"), torch.ones(2, 3))
+    index.write_text(json.dumps({"metadata": {}, "weight_map": {**places, "layer.bias": "../other.safetensors"}}))
+    with pytest.raises(ExplorerError, match=r"names \.\./other\.safetensors, which is no file of weights beside it"):
+        resolve("net.py:Net", weights=str(index))
 
 
 def test_whole_module_as_weights_is_refused_without_running_it(work: Path) -> None:
