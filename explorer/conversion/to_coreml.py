@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from explorer.inference.coreml.quiet import coremltools, quiet
+from explorer.inference.torch_settings import plain_attention
 from explorer.schemas.specs import ConvertSpec
 
 MAX_BATCH = 64
@@ -71,17 +72,6 @@ def convert(
         )
         model.short_description = f"converted by explorer from {spec.source}"
         model.save(str(path))
-
-
-@contextmanager
-def plain_attention() -> Iterator[None]:
-    """Inside, attention modules run the operations that converters know instead of one fused one."""
-    before = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(before)
 
 
 class _Phases(StringIO):

@@ -4,8 +4,8 @@ import os
 import platform
 import resource
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +15,7 @@ from explorer.inference import ceilings_matmul, ceilings_memory
 from explorer.inference.ceilings_devices import Device, host_budget_bytes, usable
 from explorer.inference.ceilings_timing import Stopwatch
 from explorer.inference.findings import Findings
+from explorer.inference.torch_settings import torch_threads
 from explorer.reporter import Reporter
 from explorer.schemas.readings import Inventory
 from explorer.schemas.results import Ceiling, CeilingsResult
@@ -46,7 +47,7 @@ def run(spec: CeilingsSpec, report: Reporter) -> CeilingsResult:
     started, load_average = time.perf_counter(), os.getloadavg()[0]
     facts = inventory.collect()
     devices, skipped = usable(spec.devices, host_budget_bytes(facts))
-    with _threads(spec.threads or _allowed_threads(facts)), torch.inference_mode():
+    with torch_threads(spec.threads or _allowed_threads(facts)), torch.inference_mode():
         threads, before, begin = torch.get_num_threads(), _switches(), time.perf_counter()
         ceilings, failed = _measured(devices, spec.seconds, report)
         switches_per_s = (_switches() - before) / (time.perf_counter() - begin)
@@ -108,17 +109,6 @@ def _seldom(control: Callable[[], object]) -> Callable[[], None]:
             due = time.perf_counter() + CONTROL_INTERVAL_S
 
     return ask
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """Let torch use `count` CPU threads within the block."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _allowed_threads(facts: Inventory) -> int:

@@ -17,8 +17,6 @@ GAIN = 1.03
 FLAT_SIZES = 2
 # Of sizes that are about as fast the largest is taken, since real layers do not sit in the nearest cache.
 AS_FAST = 0.95
-# A call longer than this part of the time for a figure would leave too few repeats.
-CALL_SHARE = 0.2
 
 
 def matmul(device: Device, dtype: str, watch: Stopwatch) -> Ceiling:
@@ -37,7 +35,7 @@ def matmul(device: Device, dtype: str, watch: Stopwatch) -> Ceiling:
         glanced[size] = watch.glance(product(device.name, dtype, size))
         return glanced[size]
 
-    size = fastest_size(sizes, glance, CALL_SHARE * watch.seconds)
+    size = fastest_size(sizes, glance, watch.seconds)
     timed = watch.measure(product(device.name, dtype, size), glanced[size])
     operations = 2.0 * size**3
     return Ceiling(

@@ -4,8 +4,7 @@ Convention of torch.utils.flop_counter: two for each multiply-add of matrix prod
 activation and a normalisation add nothing. Operators that compute and have no formula are listed beside the total.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,8 @@ from torch import Tensor, nn
 from torch.func import functional_call
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import FlopCounterMode, flop_registry, sdpa_flop_count
+
+from explorer.inference.torch_settings import plain_attention
 
 # Operators that make, move, look up or reshape values and compute none.
 MOVING = frozenset({
@@ -55,7 +56,7 @@ def count_by_running(module: nn.Module, inputs: Sequence[Tensor]) -> Counted:
 def _count(module: nn.Module, call: Callable[[], object]) -> Counted:
     seen = _Seen()
     counter = FlopCounterMode(display=False, custom_mapping=_cpu_formulas())
-    with torch.no_grad(), _plain_attention(), seen, counter:
+    with torch.no_grad(), plain_attention(), seen, counter:
         call()
     root = type(module).__name__
     counts = {name: sum(operators.values()) for name, operators in counter.get_flop_counts().items() if name != "Global"}
@@ -68,17 +69,6 @@ def _cpu_formulas() -> dict[Any, Any]:
         return int(sdpa_flop_count(query, key, value))  # type: ignore[no-untyped-call]
 
     return {getattr(torch.ops.aten, name): formula for name in CPU_ATTENTION if hasattr(torch.ops.aten, name)}
-
-
-@contextmanager
-def _plain_attention() -> Iterator[None]:
-    """Without the fused encoder layer of torch.nn, which is one operator without a formula."""
-    before = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(before)
 
 
 class _Seen(TorchDispatchMode):  # type: ignore[no-untyped-call]

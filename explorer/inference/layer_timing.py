@@ -12,6 +12,8 @@ from statistics import median
 import torch
 from torch import Tensor, nn
 
+from explorer.inference.torch_settings import torch_threads
+
 WARM_UP_ROUNDS = 3
 ROUNDS = 30
 LEAST_ROUNDS = 5
@@ -32,7 +34,7 @@ def time_layers(module: nn.Module, inputs: Sequence[Tensor], threads: int, on_ro
     """Alternate plain and hooked calls, at most 30 times or for 10 s; modules called several times have their times added."""
     plain: list[float] = []
     hooked: list[dict[str, float]] = []
-    with _threads(threads), torch.inference_mode():
+    with torch_threads(threads), torch.inference_mode():
         for _ in range(WARM_UP_ROUNDS):
             module(*inputs)
         start = time.perf_counter()
@@ -46,16 +48,6 @@ def time_layers(module: nn.Module, inputs: Sequence[Tensor], threads: int, on_ro
             hooked.append(seconds)
     by_module = {path: median(row.get(path, 0.0) for row in hooked) * 1e3 for path in hooked[0]}
     return Timed(median(plain) * 1e3, by_module.get("", 0.0), by_module, len(plain))
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 @contextmanager
