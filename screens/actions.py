@@ -40,6 +40,18 @@ class Action:
         return self.textual_action.removeprefix("app.").partition("(")[0]
 
 
+def _list_moves(scope: str, row: str) -> tuple[Action, ...]:
+    """The keys that move through a list, the same on every page."""
+    return (
+        Action(f"{scope}.up", ("up",), "up", f"Select the {row} above", footer=False),
+        Action(f"{scope}.down", ("down",), "down", f"Select the {row} below", footer=False),
+        Action(f"{scope}.page_up", ("pageup",), "page up", "Go up by a page", footer=False),
+        Action(f"{scope}.page_down", ("pagedown",), "page down", "Go down by a page", footer=False),
+        Action(f"{scope}.first", ("home",), "first", f"Go to the first {row}", footer=False),
+        Action(f"{scope}.last", ("end",), "last", f"Go to the last {row}", footer=False),
+    )
+
+
 # Sections of the top bar in the order of their keys.
 SECTIONS: dict[str, str] = {
     "hardware": "Hardware",
@@ -51,36 +63,89 @@ SECTIONS: dict[str, str] = {
 }
 
 HARDWARE = (
-    Action("hardware.up", ("up",), "up", "Select the reading above", footer=False),
-    Action("hardware.down", ("down",), "down", "Select the reading below", footer=False),
-    Action("hardware.details", ("enter", "s"), "source and reason", "Show where the reading comes from and why", "filled"),
-    Action("hardware.reload", ("r",), "read again", "Ask the engine for the readings again", "connected"),
+    Action("hardware.back", ("escape",), "this machine", "Back from the recorded machine to this one", "recorded"),
+    Action("hardware.details", ("enter",), "all readings", "Show every reading of this part: state, source, reason", "filled"),
+    Action("hardware.measure", ("b",), "measure ceilings", "Measure the most that this machine does", "can_measure"),
+    Action("hardware.cancel", ("ctrl+x",), "stop measuring", "Stop the measurement, after a question", "can_cancel"),
+    Action("hardware.roofline", ("r",), "roofline", "Draw what the measured limits allow", "has_ceilings"),
+    Action("hardware.open", ("o",), "open recorded", "Show a machine from a folder of its recorded outputs", "connected"),
+    Action("hardware.reload", ("u",), "read again", "Ask the engine for the readings again", "can_reload"),
+    Action("hardware.up", ("up",), "up", "Select the part above", footer=False),
+    Action("hardware.down", ("down",), "down", "Select the part below", footer=False),
+    Action("hardware.page_up", ("pageup",), "page up", "Scroll the page of this part up", "can_scroll", footer=False),
+    Action("hardware.page_down", ("pagedown",), "page down", "Scroll the page of this part down", "can_scroll", footer=False),
 )
 
 MODELS = (
-    Action("models.open", ("o",), "open file", "Choose a model file from the folders", "connected"),
-    Action("models.start", ("r",), "recent", "List recent files, models of your jobs and the samples"),
-    Action("models.up", ("up",), "up", "Select the row above", footer=False),
-    Action("models.down", ("down",), "down", "Select the row below", footer=False),
-    Action("models.page_up", ("pageup",), "page up", "Go up by a page", footer=False),
-    Action("models.page_down", ("pagedown",), "page down", "Go down by a page", footer=False),
-    Action("models.first", ("home",), "first", "Go to the first row", footer=False),
-    Action("models.last", ("end",), "last", "Go to the last row", footer=False),
+    Action("models.open", ("o",), "open", "Choose a model file from the folders", "connected"),
     Action(
         "models.enter",
         ("enter",),
         "open, fold",
-        "Open the row: a model of the list, a module's tensors, a tensor's facts",
+        "Open a model, fold a module, show a tensor's facts",
         "filled",
     ),
-    Action("models.fold", ("left",), "fold", "Fold this module, or go to the one above", "opened", footer=False),
-    Action("models.unfold", ("right",), "unfold", "Unfold this module", "opened", footer=False),
+    Action("models.back", ("escape",), "back", "Back to the opened model", "can_go_back"),
+    Action("models.values", ("v",), "values", "Show range, moments, NaN and histogram of this tensor", "can_read_values"),
+    Action("models.graph", ("g",), "graph", "List the operators of this model", "can_read_graph"),
+    Action("models.uses", ("u",), "used by", "Go to the first operator that reads this tensor", "can_find_uses"),
+    Action("models.safety", ("s",), "safety", "Show what loading this file would run", "opened"),
+    Action("models.diff", ("d",), "diff with…", "Compare the tensors with those of another model", "can_compare"),
+    Action("models.verify", ("equals_sign",), "same as…", "Run this and another model on the same inputs", "connected"),
     Action("models.search", ("slash",), "filter", "Show the tensors whose name holds some text", "opened"),
-    Action("models.facts", ("i",), "facts", "Show inputs, outputs, metadata, findings and what the file names", "opened"),
+    Action("models.start", ("r",), "recent", "List recent files, models of your jobs and the samples"),
+    Action("models.facts", ("i",), "facts", "Show ports, contents, metadata, findings, named code", "opened"),
+    Action("models.match", ("w",), "fit a module", "Lay the weights against a factory without loading them", "can_match"),
+    Action("models.layers", ("y",), "layers", "Count and time each layer of a factory or a job", "can_count_layers"),
+    Action("models.sweep", ("N",), "find NaN", "Read every tensor and look for NaN and infinity", "can_compare"),
     Action("models.train", ("t",), "train", "Train a model with these weights", "can_train"),
     Action("models.convert", ("c",), "convert", "Convert the model to ONNX or Core ML", "can_train"),
     Action("models.quantize", ("z",), "quantize", "Store the model in eight bits", "can_quantize"),
-    Action("models.back", ("escape",), "back", "Back to the opened model", "can_go_back"),
+    Action("models.fold", ("left",), "fold", "Fold this module, or go to the one above", "opened", footer=False),
+    Action("models.unfold", ("right",), "unfold", "Unfold this module", "opened", footer=False),
+    Action("models.up", ("up",), "up", "Select the row above", footer=False),
+    Action("models.down", ("down",), "down", "Select the row below", footer=False),
+    Action("models.page_up", ("pageup",), "page up", "Go up by a page", footer=False),
+    Action("models.page_down", ("pagedown",), "page down", "Go down by a page", footer=False),
+    Action("models.first", ("home",), "first", "Go to the first row", "opened", footer=False),
+    Action("models.last", ("end",), "last", "Go to the last row", "opened", footer=False),
+)
+
+GRAPH = (
+    Action("graph.enter", ("enter",), "details", "Show what an operator reads and gives; fold a module", "filled"),
+    Action("graph.back", ("escape",), "back", "Back to the model"),
+    Action("graph.tensor", ("w",), "its weight", "Go to this operator's weight in the tree", "has_weight"),
+    Action("graph.search", ("slash",), "find", "Show the operators with some text in them"),
+    Action(
+        "graph.group",
+        ("m",),
+        "by module",
+        "Group by the modules they came from, or list in order",
+        "has_modules",
+    ),
+    Action("graph.next_use", ("u",), "next use", "Go to the next operator that reads the same tensor", "has_uses"),
+    Action("graph.fold", ("left",), "fold", "Fold this block or module, or go to the one above", "can_fold", footer=False),
+    Action("graph.unfold", ("right",), "unfold", "Unfold this block or module", "can_fold", footer=False),
+    *_list_moves("graph", "operator"),
+)
+
+RESULT = (
+    Action("result.enter", ("enter",), "details", "Show this row and the findings on a page", "filled"),
+    Action("result.back", ("escape",), "back", "Back to the model"),
+    Action("result.sort", ("s",), "sort", "Sort by the next column", "can_sort"),
+    Action("result.search", ("slash",), "filter", "Show the rows whose name holds some text", "can_filter"),
+    Action("result.change", ("e",), "change and run", "Open the form with the values of this request", "can_change"),
+    Action("result.trust", ("t",), "trust the file", "Say yes to the file that was not loaded; run again", "can_trust"),
+    Action("result.cancel", ("ctrl+x",), "cancel", "Stop this job, after a question", "can_cancel"),
+    *_list_moves("result", "row"),
+)
+
+CHOICE = (
+    Action("choice.enter", ("enter",), "choose", "Choose this model"),
+    Action("choice.folders", ("o",), "from folders", "Choose a file from the folders"),
+    Action("choice.up", ("up",), "up", "Select the model above", footer=False),
+    Action("choice.down", ("down",), "down", "Select the model below", footer=False),
+    Action("choice.close", ("escape",), "close", "Back to the screen"),
 )
 
 TRAIN = (
@@ -195,6 +260,9 @@ APP = (
 ACTIONS: tuple[Action, ...] = (
     *HARDWARE,
     *MODELS,
+    *GRAPH,
+    *RESULT,
+    *CHOICE,
     *TRAIN,
     *CONVERT,
     *LAB,

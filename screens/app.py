@@ -26,6 +26,20 @@ if TYPE_CHECKING:
 
 CONNECTING = "connecting to the engine…"
 PENDING_S = 1.0
+# Where a job of each kind is shown; others go to Experiments.
+SECTION_OF_KIND = {
+    "train": "train",
+    "convert": "convert",
+    "quantize": "lab",
+    "prune": "lab",
+    "benchmark": "lab",
+    "ceilings": "hardware",
+    "diff": "models",
+    "verify": "models",
+    "layers": "models",
+    "match": "models",
+    "values": "models",
+}
 
 
 def _screen(section: str) -> Callable[[], Screen[None]]:
@@ -127,10 +141,7 @@ class ExplorerApp(App[None]):
 
     async def open_job(self, job: JobSummary) -> None:
         """Show a job on the screen made for its kind."""
-        section = {"train": "train", "convert": "convert", "quantize": "lab", "prune": "lab", "benchmark": "lab"}.get(
-            job.kind, "experiments"
-        )
-        await self.switch_mode(section)
+        await self.switch_mode(SECTION_OF_KIND.get(job.kind, "experiments"))
         show_job = getattr(self.screen, "show_job", None)
         if show_job is not None:
             show_job(job)

@@ -150,11 +150,12 @@ class ConvertScreen(Submitting):
             self.ask_spec("New conversion", ConvertSpec, self.detail.spec.model_dump(exclude={"kind"}))
 
     async def action_inspect(self) -> None:
+        from screens.model_page import ModelPage
         from screens.models import ModelsScreen
 
         source = f"job:{self.detail.job.id}" if self.detail is not None else ""
         await self.app.switch_mode("models")
-        if isinstance(self.app.screen, ModelsScreen):
+        if isinstance(self.app.screen, ModelsScreen | ModelPage):
             self.app.screen.open_source(source)
 
     def action_quantize(self) -> None:

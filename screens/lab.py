@@ -16,6 +16,7 @@ from explorer.schemas.jobs import JobRemoved, JobSummary
 from explorer.schemas.results import BenchmarkResult
 from explorer.schemas.specs import BenchmarkSpec, ConvertSpec, PruneSpec, QuantizeSpec
 from screens.actions import bindings
+from screens.ceilings import KnowsCeilings
 from screens.job_detail import JobDetail, read_detail
 from screens.lab_words import job_rows, model_facts, null_rows
 from screens.submitting import Submitting
@@ -44,7 +45,7 @@ class DetailsRead(Message):
     details: list[JobDetail]
 
 
-class LabScreen(Submitting):
+class LabScreen(KnowsCeilings, Submitting):
     """Every model that jobs made, by lineage, with the latest comparison of their speed."""
 
     SECTION = "lab"
@@ -91,6 +92,7 @@ class LabScreen(Submitting):
 
     def engine_changed(self, engine: Engine | None) -> None:
         self._read()
+        self.read_ceilings()
         self._draw()
 
     def jobs_changed(self, changes: list[JobSummary | JobRemoved]) -> None:
@@ -99,7 +101,11 @@ class LabScreen(Submitting):
                 self._details.pop(change.id, None)
                 self._marked.discard(change.id)
         self._read()
+        self.read_ceilings()
         self._draw()
+
+    def ceilings_changed(self) -> None:
+        self._draw_facts()
 
     def show_job(self, job: JobSummary) -> None:
         """Select the model that this job makes, as soon as it is there."""
@@ -143,7 +149,7 @@ class LabScreen(Submitting):
         from screens.dialogs import TextDialog
 
         if self.selected is not None:
-            rows = model_facts(self.selected, self.explorer.jobs, self.size.width - 6)
+            rows = model_facts(self.selected, self.explorer.jobs, self.size.width - 6, self.ceilings)
             self.app.push_screen(TextDialog(f"{self.selected.job.model}: {self.selected.name}", rows))
 
     def action_cancel(self) -> None:
@@ -232,7 +238,7 @@ class LabScreen(Submitting):
     def _draw_facts(self) -> None:
         chosen, area = self.selected, self.query_one("#facts")
         width = max(20, self.size.width - 4)
-        area.query_one(Lines).show(model_facts(chosen, self.explorer.jobs, width) if chosen is not None else [])
+        area.query_one(Lines).show(model_facts(chosen, self.explorer.jobs, width, self.ceilings) if chosen is not None else [])
 
 
 async def _read_all(engine: Engine, jobs: list[JobSummary]) -> list[JobDetail]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from textual.content import Content
 
 from explorer.schemas.jobs import JobSummary
-from explorer.schemas.results import BenchmarkResult, ConvertResult, PruneResult, QuantizeResult
+from explorer.schemas.results import BenchmarkResult, CeilingsResult, ConvertResult, PruneResult, QuantizeResult
+from screens.ceiling_words import variant_limit
 from screens.job_words import STATE_STYLES, kin_line, short_id
 from screens.jobs import bar
 from screens.result_words import (
@@ -43,14 +44,16 @@ def null_rows(result: BenchmarkResult | None, job: JobSummary | None, width: int
     return [*wrapped(null, width, "  "), *finding_rows(result.findings, width)]
 
 
-def model_facts(model: Model, jobs: dict[str, JobSummary], width: int) -> list[Content]:
-    """Lineage, figures, proof and findings of a model."""
+def model_facts(model: Model, jobs: dict[str, JobSummary], width: int, ceilings: CeilingsResult | None = None) -> list[Content]:
+    """Lineage, figures (against the measured limits, too), proof and findings of a model."""
     rows = [Content.assemble((f"{model.name}", "bold"), (f" · {kin_line(model.job, jobs)}", "$muted"))]
     rows = [line for row in rows for line in wrapped(row, width, "  ")]
     if model.measured is not None:
         item = model.measured
         p90 = "too few rounds for a p90" if item.p90_ms is None else f"p90 {item.p90_ms:.3f} ms"
         rows.append(Content(f"{item.p50_ms:.3f} ms a call ({p90}), {ratio(item.speed_ratio)}, {item.verdict}"))
+        if limit := variant_limit(item, ceilings, int8="int8" in model.steps):
+            rows += wrapped(Content(limit), width, "  ")
     result = model.detail.result
     checks = result.checks if isinstance(result, ConvertResult | QuantizeResult) else []
     if isinstance(result, QuantizeResult | PruneResult):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from explorer.schemas.results import TensorInfo
+from explorer.schemas.model_results import TensorInfo
 
 OPEN_AT_FIRST = 40
 LEVELS = 64  # a name of a million dots is a broken file, not a deep model
@@ -70,6 +70,17 @@ def open_at_first(root: Node) -> set[str]:
     return opened
 
 
+def leaf_path(name: str) -> str:
+    """The path of a tensor's row; a module of the same name has another."""
+    return f"={name}"
+
+
+def modules_above(name: str) -> set[str]:
+    """The paths of the modules that hold a tensor."""
+    parts = name.split(".", LEVELS)[:-1]
+    return {".".join(parts[: end + 1]) for end in range(len(parts))}
+
+
 def leaves(root: Node) -> Iterator[TensorInfo]:
     """Every tensor below, in order."""
     stack = [root]
@@ -84,9 +95,16 @@ def _add(root: Node, tensor: TensorInfo) -> None:
     *modules, last = tensor.name.split(".", LEVELS)
     size = math.prod(tensor.shape)
     node, path = root, ""
+    _count(root, tensor, size)
     for name in modules:
         path = f"{path}.{name}" if path else name
         node = node.children.setdefault(f"{name}/", Node(name, path))
-        node.parameters, node.bytes, node.tensors = node.parameters + size, node.bytes + tensor.bytes, node.tensors + 1
-    node.children[last] = Node(last, f"={tensor.name}", tensor, {}, size, tensor.bytes, 1)
-    root.parameters, root.bytes, root.tensors = root.parameters + size, root.bytes + tensor.bytes, root.tensors + 1
+        _count(node, tensor, size)
+    node.children[last] = Node(last, leaf_path(tensor.name), tensor, {}, size, tensor.bytes, 1)
+
+
+def _count(node: Node, tensor: TensorInfo, size: int) -> None:
+    """Storage that an earlier tensor has is counted there."""
+    node.tensors += 1
+    if not tensor.shares:
+        node.parameters, node.bytes = node.parameters + size, node.bytes + tensor.bytes

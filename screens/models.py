@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -16,16 +15,16 @@ from textual.message import Message
 
 from explorer.errors import ExplorerError
 from explorer.schemas.jobs import JobRemoved, JobSummary
-from explorer.schemas.results import InspectResult
-from explorer.schemas.specs import ConvertSpec, InspectSpec, QuantizeSpec, TrainSpec
+from explorer.schemas.model_results import InspectResult
+from explorer.schemas.specs import InspectSpec, TrainSpec
 from screens.actions import bindings
 from screens.job_words import find_job
-from screens.model_tree import Node, TreeRow, open_at_first, rows, tree
-from screens.model_words import column_names, file_rows, head_lines, node_rows, tree_line
+from screens.model_tree import TreeRow
+from screens.model_view import ShowsModel
+from screens.model_words import column_names, head_lines, tree_line
 from screens.models_start import SAMPLES, start_rows
 from screens.recent import recent_sources, remember
 from screens.result_words import wrapped
-from screens.submitting import Submitting
 from screens.widgets.columns import Columns
 from screens.widgets.lines import Lines
 from screens.widgets.row_list import RowList
@@ -35,9 +34,8 @@ if TYPE_CHECKING:
     from explorer.engine.client import Engine
 
 START_HEAD = "Open any model file: it is described without running code from it."
+PAGE_WIDTH = 76
 START_HINT = "o chooses a file from the folders; enter opens the selected row."
-CONVERTED = ("onnx", "mlpackage", "coreml_spec")
-WEIGHTS = ("torch_zip", "torch_legacy", "safetensors")
 
 
 @dataclass
@@ -55,7 +53,7 @@ class NotOpened(Message):
     error: ExplorerError
 
 
-class ModelsScreen(Submitting):
+class ModelsScreen(ShowsModel):
     """A list to start from, or the tensors of the opened model."""
 
     SECTION = "models"
@@ -64,10 +62,6 @@ class ModelsScreen(Submitting):
 
     def __init__(self) -> None:
         super().__init__()
-        self.result: InspectResult | None = None
-        self._root: Node = tree([])
-        self._open: set[str] = set()
-        self._filter = ""
         self._starting = True
         self._folder: Path | None = None
 
@@ -98,12 +92,9 @@ class ModelsScreen(Submitting):
         return self.result is not None and self._starting
 
     @property
-    def can_train(self) -> bool:
-        return self.opened and self.connected and self.result is not None and self.result.format in WEIGHTS
-
-    @property
-    def can_quantize(self) -> bool:
-        return self.opened and self.connected and self.result is not None and self.result.format in CONVERTED
+    def folder(self) -> Path:
+        files = [source for source in recent_sources() if not source.startswith("job:")]
+        return self._folder or (Path(files[0]).parent if files else Path.cwd())
 
     # What comes in
 
@@ -114,19 +105,15 @@ class ModelsScreen(Submitting):
         self._fill_start()
 
     def on_opened(self, message: Opened) -> None:
-        self.result = message.result
-        self._root = tree(message.result.tensors)
-        self._open, self._filter, self._starting = open_at_first(self._root), "", False
+        self.learn(message.result)
+        self._starting = False
         remember(message.result.source)
-        self._say("")
+        self.say("")
         self._show()
-        self._tree.select_place(0)
+        self.tensors.select_place(0)
 
     def on_not_opened(self, message: NotOpened) -> None:
-        self._say(message.error.message, message.error.remedy)
-
-    def on_row_view_selected(self, event: RowView.Selected) -> None:
-        self._draw_side()
+        self.say(message.error.message, message.error.remedy)
 
     def on_resize(self, event: Resize) -> None:
         self.call_after_refresh(self._draw_sized)
@@ -134,8 +121,14 @@ class ModelsScreen(Submitting):
     def open_source(self, source: str) -> None:
         """Describe a model and show it."""
         if self.engine is not None:
-            self._say(f"reading {source} …", trouble=False)
+            self.say(f"reading {source} …", trouble=False)
             self.run_worker(self._described(self.engine, source), group="open", exclusive=True)
+
+    def show_job(self, job: JobSummary) -> None:
+        """Show a job about model files on its page."""
+        from screens.model_result import ResultPage
+
+        self.app.push_screen(ResultPage(job))
 
     async def _described(self, engine: Engine, source: str) -> None:
         try:
@@ -151,18 +144,16 @@ class ModelsScreen(Submitting):
     def action_open(self) -> None:
         from screens.widgets.file_picker import FilePicker
 
-        files = [source for source in recent_sources() if not source.startswith("job:")]
-        folder = self._folder or (Path(files[0]).parent if files else Path.cwd())
-        self.app.push_screen(FilePicker(folder), self._picked)
+        self.app.push_screen(FilePicker(self.folder), self._picked)
 
     def action_start(self) -> None:
         self._starting = True
-        self._say("")
+        self.say("")
         self._show()
 
     def action_back(self) -> None:
         self._starting = False
-        self._say("")
+        self.say("")
         self._show()
 
     def action_up(self) -> None:
@@ -178,66 +169,24 @@ class ModelsScreen(Submitting):
         self._move(1, page=True)
 
     def action_first(self) -> None:
-        self._tree.select_place(0)
+        self.tensors.select_place(0)
 
     def action_last(self) -> None:
-        self._tree.select_place(len(self._tree.items) - 1)
+        self.tensors.select_place(len(self.tensors.items) - 1)
 
     def action_enter(self) -> None:
         if self._starting:
             self._open_offer(self.query_one(RowList).selected or "")
-        elif (row := self._tree.selected) is None:
+        elif (row := self.tensors.selected) is None:
             return
         elif row.node.tensor is None:
             self._set_open(row.node.path, not row.is_open)
         else:
             from screens.dialogs import TextDialog
 
-            self.app.push_screen(TextDialog("Tensor", node_rows(row.node, self.size.width - 6)))
-
-    def action_fold(self) -> None:
-        row = self._tree.selected
-        if row is not None and row.is_open and not self._filter:
-            self._set_open(row.node.path, False)
-        elif row is not None and row.parent:
-            self._tree.select(row.parent)
-
-    def action_unfold(self) -> None:
-        row = self._tree.selected
-        if row is not None and row.node.tensor is None:
-            self._set_open(row.node.path, True)
-
-    def action_search(self) -> None:
-        from screens.widgets.search_line import SearchLine
-
-        self.app.push_screen(SearchLine(self._filter, self._search))
-
-    def action_facts(self) -> None:
-        from screens.dialogs import TextDialog
-
-        if self.result is not None:
-            self.app.push_screen(TextDialog(self.result.source, file_rows(self.result, self.size.width - 6)))
-
-    def action_train(self) -> None:
-        self.ask_spec("New training", TrainSpec, self._source_values("weights"))
-
-    def action_convert(self) -> None:
-        self.ask_spec("New conversion", ConvertSpec, self._source_values("weights"))
-
-    def action_quantize(self) -> None:
-        self.ask_spec("Quantize", QuantizeSpec, self._source_values("source"))
+            self.app.push_screen(TextDialog("Tensor", self.tensor_rows(row.node, min(self.size.width - 6, PAGE_WIDTH))))
 
     # What is shown
-
-    @property
-    def _tree(self) -> RowView[TreeRow]:
-        found: RowView[TreeRow] = self.query_one("#tree", RowView)
-        return found
-
-    def _source_values(self, field: str) -> Mapping[str, Any]:
-        """The opened model as a job's source, or in `field` when it is a file."""
-        source = self.result.source if self.result is not None else ""
-        return {"source" if source.startswith("job:") else field: source}
 
     def _picked(self, path: Path | None) -> None:
         if path is not None:
@@ -254,20 +203,11 @@ class ModelsScreen(Submitting):
         if self._starting:
             self.query_one(RowList).move(by * (8 if page else 1))
         elif page:
-            self._tree.move_page(by)
+            self.tensors.move_page(by)
         else:
-            self._tree.move(by)
+            self.tensors.move(by)
 
-    def _set_open(self, path: str, is_open: bool) -> None:
-        if not self._filter:
-            self._open = self._open | {path} if is_open else self._open - {path}
-            self._fill_tree()
-
-    def _search(self, text: str) -> None:
-        self._filter = text
-        self._fill_tree()
-
-    def _say(self, message: str, remedy: str = "", trouble: bool = True) -> None:
+    def say(self, message: str, remedy: str = "", trouble: bool = True) -> None:
         width = self.size.width - 2
         first = Content.assemble(("✗ ", "bold $error"), (message, "bold")) if trouble else Content(message)
         lines = wrapped(first, width, "  ") if message else []
@@ -288,24 +228,8 @@ class ModelsScreen(Submitting):
         if self.opened and self.result is not None:
             job = find_job(self.result.source, self.explorer.jobs)
             self.query_one("#head", Lines).show(head_lines(self.result, job, self.size.width - 2))
-            self._fill_tree()
-            self._draw_side()
+            self.fill_tree()
+            self.draw_side()
 
     def _fill_start(self) -> None:
         self.query_one(RowList).fill(start_rows(self.explorer.jobs.values(), recent_sources()))
-
-    def _fill_tree(self) -> None:
-        view = self._tree
-        view.fill(rows(self._root, self._open, self._filter))
-        found = f"  / {self._filter}" if self._filter else ""
-        if self._filter and not view.items:
-            found += "  (no tensor has this in its name)"
-        self.query_one(Columns).override(Content.assemble((found[:60], "bold $primary")) if found else None)
-
-    def _draw_side(self) -> None:
-        if self.result is None:
-            return
-        side = self.query_one("#side")
-        row, width = self._tree.selected, side.scrollable_content_region.width - 1
-        facts = node_rows(row.node if row else None, width)
-        self.query_one("#facts", Lines).show([*facts, Content(""), *file_rows(self.result, width)])

@@ -39,8 +39,8 @@ class Offer:
     note: str
 
 
-def start_rows(jobs: Iterable[JobSummary], recent: Iterable[str]) -> list[Row]:
-    """All offers in their parts, models that exist before samples."""
+def start_rows(jobs: Iterable[JobSummary], recent: Iterable[str], samples: bool = True) -> list[Row]:
+    """All offers in their parts, models that exist before samples to train."""
     made = [job for job in jobs if job.kind in MODEL_KINDS and job.state == "done"]
     newest = sorted(made, key=lambda job: job.created, reverse=True)[:JOBS_SHOWN]
     offers = {
@@ -50,8 +50,9 @@ def start_rows(jobs: Iterable[JobSummary], recent: Iterable[str]) -> list[Row]:
         "RECENT FILES": [
             Offer(source, Path(source).name, str(Path(source).parent)) for source in recent if not source.startswith("job:")
         ],
-        "SAMPLES TO TRAIN": [Offer(key, key.removeprefix("sample:"), note) for key, (note, _) in SAMPLES.items()],
     }
+    if samples:
+        offers["SAMPLES TO TRAIN"] = [Offer(key, key.removeprefix("sample:"), note) for key, (note, _) in SAMPLES.items()]
     return [row for title, found in offers.items() if found for row in _part(title, found)]
 
 

@@ -9,9 +9,9 @@ from textual.content import Content
 from explorer.schemas.events import Failure, Finding
 from explorer.schemas.results import (
     BenchmarkResult,
+    CeilingsResult,
     Check,
     ConvertResult,
-    InspectResult,
     JobResult,
     PruneResult,
     QuantizeResult,
@@ -19,6 +19,8 @@ from explorer.schemas.results import (
     TrainResult,
 )
 from explorer.schemas.specs import Spec
+from screens.ceiling_words import ceiling_facts
+from screens.model_result_words import model_facts
 from screens.text import NONE, bytes_, count, duration, number, percent
 
 SIGNS = {"info": "·", "warning": "!", "error": "✗"}
@@ -42,8 +44,10 @@ def result_facts(result: JobResult) -> list[tuple[str, str]]:
             return _pruned(result)
         case BenchmarkResult():
             return _benchmarked(result)
-        case InspectResult():
-            return [("format", result.format_name), ("parameters", count(result.parameters)), ("bytes", bytes_(result.bytes))]
+        case CeilingsResult():
+            return ceiling_facts(result)
+        case _:
+            return model_facts(result)
 
 
 def ratio(value: Ratio) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual.message import Message
 
-from explorer.schemas.jobs import Command, JobSummary
-from explorer.schemas.specs import Spec
 from screens.base import ExplorerScreen
-from screens.job_words import short_id
+
+if TYPE_CHECKING:
+    from explorer.schemas.jobs import Command, JobSummary
+    from explorer.schemas.specs import Spec
 
 
 @dataclass
@@ -48,6 +49,7 @@ class Submitting(ExplorerScreen):
     def ask_cancel(self, job: JobSummary) -> None:
         """Stop a job after a question."""
         from screens.dialogs import ConfirmDialog
+        from screens.job_words import short_id
 
         question = f"Stop {job.kind} of {job.model} (job {short_id(job.id)})?"
         self.app.push_screen(ConfirmDialog(question), lambda yes: self.control(job, "cancel") if yes else None)

@@ -16,7 +16,8 @@ from explorer.schemas.events import Event, Metric
 from explorer.schemas.jobs import Command, JobRemoved, JobSummary
 from explorer.schemas.specs import Spec, TrainSpec
 from screens.actions import bindings
-from screens.base import ExplorerScreen
+from screens.ceiling_words import training_limit
+from screens.ceilings import KnowsCeilings
 from screens.train_run import Run, curve
 from screens.widgets.chart import Chart
 from screens.widgets.facts import Facts
@@ -51,7 +52,7 @@ class Controlled(Message):
     job: JobSummary
 
 
-class TrainScreen(ExplorerScreen):
+class TrainScreen(KnowsCeilings):
     """Shows one training: the latest that runs when opened, else the last that ended."""
 
     SECTION = "train"
@@ -96,6 +97,7 @@ class TrainScreen(ExplorerScreen):
     # What comes in
 
     def engine_changed(self, engine: Engine | None) -> None:
+        self.read_ceilings()
         if engine is not None and self.run_ is not None:
             self._follow(self.run_)
         elif engine is not None:
@@ -103,12 +105,16 @@ class TrainScreen(ExplorerScreen):
         self._draw()
 
     def jobs_changed(self, changes: list[JobSummary | JobRemoved]) -> None:
+        self.read_ceilings()
         shown = self.run_
         for change in changes:
             if shown is not None and change.id == shown.job.id:
                 self._shown_job_changed(shown, change)
         if self.run_ is None or not (self._chosen or self.run_.job.active):
             self._pick()
+
+    def ceilings_changed(self) -> None:
+        self._draw()
 
     def show_job(self, job: JobSummary) -> None:
         """Show this training from now on."""
@@ -228,6 +234,8 @@ class TrainScreen(ExplorerScreen):
         if run is None:
             return
         first, second = run.headline()
+        limit = training_limit(run.result, self.ceilings) if run.result is not None else ""
+        second += f" · {limit}" if limit else ""
         self.query_one("#head", Lines).show([Content.assemble((first, "bold")), second])
         rows = [Content.assemble((line, "$error" if not place else "")) for place, line in enumerate(trouble)]
         self.query_one("#trouble", Lines).show(rows)

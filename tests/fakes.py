@@ -52,6 +52,7 @@ class FakeEngine:
         self.recordings: dict[str, Inventory] = {}
         self.refuse: ExplorerError | None = None
         self.hardware_watchers = 0
+        self.samples_sent = False
 
     # What a test says to it
 
@@ -171,6 +172,7 @@ class FakeEngine:
                 self._check()
                 yield sample
                 await asyncio.sleep(self._sample_interval_s)
+            self.samples_sent = True
             while True:
                 self._check()
                 await self._wait()

@@ -87,7 +87,8 @@ def difference(name: str, other_name: str, first: Array, second: Array) -> Outpu
     """How far two outputs (samples, ...) are apart; errors are None when the shapes differ.
 
     The relative error is the largest absolute error over the first's largest magnitude. Values that are the same infinity, or NaN
-    on both sides, do not differ; one that is NaN on one side only differs infinitely.
+    on both sides, do not differ; one that is NaN on one side only differs infinitely, and so do outputs without any finite value,
+    which prove nothing.
     """
     shape, other_shape = list(first.shape[1:]), list(second.shape[1:])
     if first.shape != second.shape:
@@ -114,4 +115,6 @@ def _error(first: Array, second: Array) -> float:
         gaps = np.abs(one - other)
     gaps[(one == other) | (np.isnan(one) & np.isnan(other))] = 0.0
     gaps[np.isnan(gaps)] = math.inf
+    if one.size and not np.isfinite(one).any():
+        return math.inf
     return float(gaps.max(initial=0.0))

@@ -22,6 +22,7 @@ from screens.widgets.bars import KeyBar
 from screens.widgets.lines import Lines
 from screens.widgets.row_view import RowView
 
+THIS_FOLDER = "this folder"
 PICKER_BINDINGS: list[BindingType] = [*bindings("picker")]
 
 
@@ -78,7 +79,10 @@ class TypedInput(Input):
 
 
 class FilePicker(ModalScreen[Path | None]):
-    """The files of a folder, models first; gives the chosen path or None. Folders are read in a thread."""
+    """The files of a folder, models first; gives the chosen path or None. Folders are read in a thread.
+
+    With `folders`, a title, a folder is chosen instead: files are left out and the first row stands for the folder shown.
+    """
 
     SECTION = "picker"
     BINDINGS: ClassVar[list[BindingType]] = PICKER_BINDINGS
@@ -91,14 +95,15 @@ class FilePicker(ModalScreen[Path | None]):
     FilePicker #files { padding: 0 1; border-top: solid $rule; }
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, folders: str = "") -> None:
         super().__init__()
+        self._folders = folders
         self._found = Listing(folder)
         self._folder = folder
         self._hidden = False
 
     def compose(self) -> ComposeResult:
-        yield Static("Open a model file", classes="dialog-title")
+        yield Static(self._folders or "Open a model file", classes="dialog-title", markup=False)
         yield Lines([""], id="where")
         with Horizontal():
             yield Static("filter", classes="label")
@@ -128,6 +133,8 @@ class FilePicker(ModalScreen[Path | None]):
         self.files.select(message.select) if message.select else self.files.select_place(_first_place(self.files.items))
 
     def on_input_changed(self, event: Input.Changed) -> None:
+        if event.value != self.query_one(TypedInput).value:
+            return  # more was typed meanwhile; its own event follows
         path = typed_path(event.value, self._folder) if event.value.endswith("/") else None
         if path is not None and path.is_dir():
             self._read(path)
@@ -162,12 +169,13 @@ class FilePicker(ModalScreen[Path | None]):
         path = typed_path(text, self._folder) if text.startswith(("/", "~")) else None
         entry = self.files.selected
         if path is not None:
-            self._read(path) if path.is_dir() and path.suffix != ".mlpackage" else self.dismiss(path)
+            enters = path.is_dir() and path.suffix != ".mlpackage" and not self._folders
+            self._read(path) if enters else self.dismiss(path)
         elif entry is None:
             return
         elif entry.name == "..":
             self.action_parent()
-        elif entry.is_folder:
+        elif entry.is_folder and entry.path != self._found.folder:
             self._read(entry.path)
         else:
             self.dismiss(entry.path)
@@ -191,9 +199,12 @@ class FilePicker(ModalScreen[Path | None]):
 
     def _fill(self) -> None:
         found = shown(self._found, self.query_one(TypedInput).value, self._hidden)
+        if self._folders:
+            here = [] if self.query_one(TypedInput).value else [Entry(THIS_FOLDER, self._found.folder, True, True)]
+            found = here + [entry for entry in found if entry.is_folder]
         self.files.fill(found)
         models = sum(entry.is_model for entry in found)
-        words = f"{models} model file{'' if models == 1 else 's'}"
+        words = "" if self._folders else f"{models} model file{'' if models == 1 else 's'}"
         self.query_one("#where", Lines).show([Content.assemble((str(self._found.folder), "bold"), (f"   {words}", "$muted"))])
 
     def _say(self, problem: str) -> None:
@@ -202,7 +213,7 @@ class FilePicker(ModalScreen[Path | None]):
 
 def entry_row(entry: Entry, width: int) -> Content:
     """Name on the left, size on the right; other files than models are muted."""
-    name = entry.name + ("/" if entry.is_folder else "")
+    name = entry.name + ("/" if entry.is_folder and not entry.is_model else "")
     size = "" if entry.is_folder or entry.name == ".." else "package" if entry.bytes is None else bytes_(entry.bytes)
     room = max(10, width - len(size) - 2)
     style = "bold" if entry.is_model else "$primary" if entry.is_folder else "$muted"
@@ -212,5 +223,6 @@ def entry_row(entry: Entry, width: int) -> Content:
 
 
 def _first_place(entries: list[Entry]) -> int:
-    """Past the row of the folder above, when something follows it."""
-    return 1 if len(entries) > 1 and entries[0].name == ".." else 0
+    """Past the rows of this folder and the one above, when something follows them."""
+    above = sum(entry.name in ("..", THIS_FOLDER) for entry in entries[:2])
+    return above if len(entries) > above else 0

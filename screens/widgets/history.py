@@ -1,6 +1,7 @@
 """The last minutes of a live value as a filled braille area, one dot column a sample."""
 
 from collections import deque
+from collections.abc import Iterable
 
 from rich.segment import Segment
 from textual.content import Content
@@ -33,7 +34,17 @@ class History(Widget):
 
     def add(self, share: float | None, text: str) -> None:
         """One sample: its share 0..1 of the full height, None when it could not be read, and the words beside the title."""
-        self._shares.append(None if share is None else min(1.0, max(0.0, share)))
+        self._shares.append(share)
+        self._change(text)
+
+    def replace(self, title: str, shares: Iterable[float | None], text: str) -> None:
+        """Show another past, oldest first, under another title."""
+        self.chart_title = title
+        self._shares = deque(shares, maxlen=KEPT)
+        self._change(text)
+
+    def _change(self, text: str) -> None:
+        """Draw again and repaint what differs."""
         before, self._now = self._now, Content.assemble((self.chart_title, "bold"), "  ", text)
         old, self._rows = self._rows, self._draw()
         regions = [Region(start, 0, end - start, 1) for start, end in [changed_span(before, self._now, self.content_size.width)]]
@@ -64,5 +75,5 @@ class History(Widget):
         shown = list(self._shares)[-width * 2 :]
         for x, share in enumerate(shown, start=width * 2 - len(shown)):
             if share is not None:
-                dots.column(x, min(height * 4 - 1, round((1 - share) * height * 4)))
+                dots.column(x, min(height * 4 - 1, round((1 - min(1.0, max(0.0, share))) * height * 4)))
         return ["".join(sign(mask, self._ascii) for mask in row) for row in dots.cells]

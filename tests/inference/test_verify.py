@@ -16,7 +16,7 @@ from explorer.reporter import QuietReporter
 from explorer.schemas.model_results import VerifyResult
 from explorer.schemas.model_specs import VerifySpec
 from tests.inference.coreml.packages import traced_package
-from tests.inference.onnx_files import Node, Ports, linear, written
+from tests.inference.onnx_files import Node, Node, Ports, linear, written
 
 WEIGHT = np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32)
 NETS = f"""
@@ -353,6 +353,17 @@ def test_zeros_that_one_model_divides_by_are_set_aside_and_said(work: Path) -> N
 def test_nan_elsewhere_on_one_side_is_a_difference(work: Path) -> None:
     one = written(work / "a.onnx", [("Sqrt", ["x"], ["y"], {})], {"x": [1, 9]}, {"y": [1, 9]})
     other = written(work / "b.onnx", [("Relu", ["x"], ["r"], {}), ("Sqrt", ["r"], ["y"], {})], {"x": [1, 9]}, {"y": [1, 9]})
+    result = verified(one, other)
+    assert (result.same, result.max_abs_error) == (False, float("inf"))
+    assert f"output y of {one} holds NaN" in titles(result)
+
+
+def test_nothing_but_nan_on_both_sides_proves_nothing(work: Path) -> None:
+    nodes: list[Node] = [
+        ("Abs", ["x"], ["a"], {}), ("Neg", ["a"], ["n"], {}), ("Sub", ["n", "one"], ["m"], {}), ("Sqrt", ["m"], ["y"], {}),
+    ]  # fmt: skip
+    ports = {"x": [1, 9]}, {"y": [1, 9]}
+    one, other = (written(work / name, nodes, *ports, one=np.ones(1, np.float32)) for name in ("a.onnx", "b.onnx"))
     result = verified(one, other)
     assert (result.same, result.max_abs_error) == (False, float("inf"))
     assert f"output y of {one} holds NaN" in titles(result)

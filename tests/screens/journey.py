@@ -4,17 +4,15 @@ from pathlib import Path
 
 from explorer.schemas.events import Artifact, Event, Failure, Finding, Log, Progress, Result
 from explorer.schemas.jobs import JobSummary
+from explorer.schemas.model_results import InspectResult, PortInfo, TensorInfo
 from explorer.schemas.results import (
     BenchmarkResult,
     Check,
     ConvertResult,
-    InspectResult,
     JobResult,
-    PortInfo,
     PruneResult,
     QuantizeResult,
     Ratio,
-    TensorInfo,
     TrainResult,
     Variant,
     Verdict,

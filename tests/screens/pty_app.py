@@ -41,6 +41,12 @@ async def connect(mode: str) -> FakeEngine:
     if mode == "hardware":
         samples = [a_sample(second, 40 + 5 * (second % 7) - 11 * (second % 3), (600 + second) * 10**7) for second in range(60)]
         return FakeEngine(samples=samples, sample_interval_s=1.0)
+    if mode == "mac":
+        from tests.screens.machines import a_busy_second, a_full_mac, measured_events, measured_job
+
+        samples = [a_busy_second(second) for second in range(60)]
+        events = {"c3f1": measured_events()}
+        return FakeEngine([measured_job()], events=events, inventory=a_full_mac(), samples=samples, sample_interval_s=1.0)
     if mode == "train":
         engine = FakeEngine([a_job("7f3a")])
         FEEDERS.append(asyncio.create_task(feed(engine)))

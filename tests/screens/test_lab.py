@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from explorer.schemas.events import Result
 from explorer.schemas.specs import BenchmarkSpec, ConvertSpec, PruneSpec, QuantizeSpec
 from screens.app import ExplorerApp
 from tests.fakes import EPOCH, FakeEngine, a_job, connected
 from tests.screens.helpers import screen_text, until, until_shown
-from tests.screens.journey import journey
+from tests.screens.journey import BENCHMARK, journey
+from tests.screens.machines import measured_events, measured_job
 
 AppOn = Callable[[FakeEngine], ExplorerApp]
 SIZES = [(80, 24), (120, 40)]
@@ -137,3 +139,17 @@ def test_lab_filled(snap_compare: Callable[..., bool], size: tuple[int, int]) ->
 def test_lab_details(snap_compare: Callable[..., bool], size: tuple[int, int]) -> None:
     before = shows("accuracy within 1 pt", "down", "down", "enter")
     assert snap_compare(ExplorerApp(connected(journey())), terminal_size=size, run_before=before)
+
+
+async def test_a_variant_says_how_close_it_comes_to_the_measured_limit(app_on: AppOn) -> None:
+    variants = [item.model_copy(update={"flops": 2_900_000}) for item in BENCHMARK.variants]
+    compared = BENCHMARK.model_copy(update={"variants": variants})
+    engine = journey(measured_job())
+    await engine.say("c3f1", *measured_events())
+    await engine.say("876a", Result(result=compared.model_dump(mode="json")))
+    async with app_on(engine).run_test(size=(120, 40)) as pilot:
+        await shows("pruned 50%")(pilot)
+        await pilot.press("down")
+        await until_shown(pilot, "70.4 GFLOP/s, 2.4 % of the measured float32 rate of 12 threads")
+        await pilot.press("down")
+        await until_shown(pilot, "% of the measured int8 rate of 12 threads")

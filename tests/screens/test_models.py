@@ -8,7 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from explorer.errors import ExplorerError
-from explorer.schemas.results import TensorInfo
+from explorer.schemas.model_results import TensorInfo
 from explorer.schemas.specs import ConvertSpec, InspectSpec, TrainSpec
 from screens.app import ExplorerApp
 from screens.models import ModelsScreen

@@ -41,6 +41,15 @@ def test_hardware_at_1_hz_writes_at_most_5_kib_a_second() -> None:
 
 
 @pytest.mark.slow
+def test_hardware_with_every_live_value_keeps_to_5_kib_a_second() -> None:
+    with terminal("mac") as child:
+        child.read_until(b"roofline  ")
+        child.read_for(2.0)
+        written = child.read_for(8.0)
+        assert 0 < len(written) / 8 <= 5 * KIB
+
+
+@pytest.mark.slow
 def test_train_at_4_hz_writes_at_most_15_kib_a_second() -> None:
     with terminal("train") as child:
         child.read_until(b"EPYC")

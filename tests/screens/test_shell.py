@@ -133,7 +133,7 @@ async def test_it_comes_back_when_the_terminal_grows(app_on: AppOn) -> None:
     async with app.run_test(size=(40, 10)) as pilot:
         await until_shown(pilot, "60 × 16")
         await pilot.resize_terminal(80, 24)
-        await until_shown(pilot, "GPU through MPS")
+        await until_shown(pilot, "Neural Engine")
         assert "60 × 16" not in screen_text(pilot)
 
 

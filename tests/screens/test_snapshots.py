@@ -9,10 +9,10 @@ from textual.pilot import Pilot
 
 from explorer.engine.client import Engine
 from explorer.schemas.events import Failure
-from explorer.schemas.readings import Inventory, Reading
 from screens.app import ExplorerApp
 from tests.fakes import EPOCH, FakeEngine, a_job, a_sample, connected
-from tests.screens.helpers import until_shown
+from tests.screens.helpers import until, until_shown
+from tests.screens.machines import a_busy_second, a_full_mac, measured_events, measured_job
 from tests.screens.scripts import training_events
 
 Before = Callable[[Pilot[Any]], Awaitable[None]]
@@ -25,7 +25,7 @@ def keys_then(shown: str, *keys: str) -> Before:
     """Press keys once the engine answers, then wait for a text."""
 
     async def before(pilot: Pilot[Any]) -> None:
-        await until_shown(pilot, "ok  ")
+        await until_shown(pilot, "yes  ")
         await pilot.press(*keys)
         await until_shown(pilot, shown)
         await pilot.pause(0.3)
@@ -45,30 +45,19 @@ def training(**job: Any) -> FakeEngine:
 
 
 def a_mac() -> FakeEngine:
-    readings = {
-        "host.name": Reading(value="mac-mini", source="gethostname"),
-        "chip.name": Reading(value="Apple M4 Max", source="sysctl machdep.cpu.brand_string"),
-        "os.name": Reading(value="macOS 15.6", source="sw_vers"),
-        "cpu.tiers": Reading(
-            value=[{"name": "Performance", "cores": 12, "threads": 12}, {"name": "Efficiency", "cores": 4, "threads": 4}],
-            source="sysctl hw.perflevel0.*",
-        ),
-        "gpu": Reading(value=[{"name": "Apple M4 Max", "cores": 40, "memory_bytes": None}], source="ioreg AGXAccelerator"),
-        "mps.usable": Reading(value=True, source="a 1 KiB tensor in a child"),
-        "cuda": Reading(state="unsupported", source="torch", reason="CUDA does not exist on macOS"),
-        "ane.cores": Reading(value=16, unit="cores", source="ioreg H11ANEIn"),
-        "ane.tops": Reading(value=38, unit="TOPS", source="Apple, May 2024", state="estimated", reason="published, not measured"),
-        "tpu": Reading(state="absent", source="PCI", reason="no TPU on the PCI bus"),
-        "memory.total_bytes": Reading(value=64 * 2**30, unit="B", source="sysctl hw.memsize"),
-        "framework.torch": Reading(value="2.13.0", source="metadata of torch"),
-        "framework.coremltools": Reading(value="9.0", source="metadata of coremltools"),
-    }
-    samples = [a_sample(second, 20 + second % 30, 30 * 2**30) for second in range(150)]
-    return FakeEngine(inventory=Inventory(readings=readings), samples=samples)
+    samples = [a_busy_second(second) for second in range(150)]
+    return FakeEngine([measured_job()], events={"c3f1": measured_events()}, inventory=a_full_mac(), samples=samples)
 
 
 def snap(snap_compare: SnapCompare, engine: FakeEngine, size: tuple[int, int], before: Before) -> bool:
-    return snap_compare(ExplorerApp(connected(engine)), terminal_size=size, run_before=before)
+    """The picture after `before`, which starts when the first screen has every live sample."""
+
+    async def settled(pilot: Pilot[Any]) -> None:
+        await until(pilot, lambda: engine.samples_sent)
+        await pilot.pause(0.1)
+        await before(pilot)
+
+    return snap_compare(ExplorerApp(connected(engine)), terminal_size=size, run_before=settled)
 
 
 @both_sizes
@@ -90,17 +79,39 @@ def test_hardware_before_the_first_sample(snap_compare: SnapCompare, size: tuple
 
 @both_sizes
 def test_hardware_live(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
-    assert snap(snap_compare, live_samples(), size, keys_then("▸ GPU through MPS", *["down"] * 4))
+    assert snap(snap_compare, live_samples(), size, keys_then("▸ Memory", *["down"] * 5))
 
 
 @both_sizes
 def test_hardware_of_a_mac(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
-    assert snap(snap_compare, a_mac(), size, keys_then("12 × Performance + 4 × Efficiency"))
+    assert snap(snap_compare, a_mac(), size, keys_then("2.90 TFLOP/s f32"))
 
 
 @both_sizes
-def test_details_of_a_reading(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
-    assert snap(snap_compare, FakeEngine(), size, keys_then("l1d", "enter"))
+def test_neural_engine(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
+    assert snap(snap_compare, a_mac(), size, keys_then("▸ Neural Engine", "down", "down"))
+
+
+@both_sizes
+def test_roofline(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
+    async def before(pilot: Pilot[Any]) -> None:
+        await keys_then("r roofline")(pilot)
+        await pilot.press("down", "r")
+        await until_shown(pilot, "◆ operations per byte")
+        await pilot.pause(0.3)
+
+    assert snap(snap_compare, a_mac(), size, before)
+
+
+@both_sizes
+def test_measuring(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
+    engine = FakeEngine([a_job("c3f1", "ceilings", model="this machine", progress=0.4, message="float32 on cpu")])
+    assert snap(snap_compare, engine, size, keys_then("40 %  float32 on cpu"))
+
+
+@both_sizes
+def test_details_of_a_part(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
+    assert snap(snap_compare, a_mac(), size, keys_then("source sysctl hw.perflevel0.*", "enter"))
 
 
 @both_sizes
@@ -148,7 +159,7 @@ def test_jobs(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
 
 @both_sizes
 def test_keys(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
-    assert snap(snap_compare, FakeEngine(), size, keys_then("Leave the program", "question_mark"))
+    assert snap(snap_compare, FakeEngine(), size, keys_then("Go to Hardware", "question_mark"))
 
 
 @both_sizes

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 
 from explorer.errors import ExplorerError
-from explorer.schemas.events import Failure, Progress
+from explorer.schemas.events import Failure, Progress, Result
+from explorer.schemas.results import TrainResult
 from explorer.schemas.specs import TrainSpec
 from screens.app import ExplorerApp
 from screens.widgets.chart import Chart
 from tests.fakes import EPOCH, FakeEngine, a_job
 from tests.screens.helpers import screen_text, until, until_shown
+from tests.screens.machines import measured_events, measured_job
 from tests.screens.scripts import training_events
 
 AppOn = Callable[[FakeEngine], ExplorerApp]
@@ -152,3 +154,24 @@ async def test_a_removed_training_leaves_the_empty_screen(app_on: AppOn) -> None
         await until_shown(pilot, "job 7f3a")
         await engine.remove("7f3a")
         await until_shown(pilot, "No training yet")
+
+
+async def test_an_ended_training_says_how_close_it_came_to_the_measured_limit(app_on: AppOn) -> None:
+    ended = TrainResult(
+        device="cpu",
+        device_reason="",
+        steps=1000,
+        seconds=46.0,
+        parameters=96_042,
+        flops_per_sample=2.9e7,
+        samples_per_s=12_000.0,
+        metrics={"loss": 0.04},
+        model="model.safetensors",
+    )
+    said = [*training_events(steps=1000), Result(result=ended.model_dump(mode="json"))]
+    jobs = [a_job("7f3a", state="done", ended=EPOCH + 46), measured_job()]
+    engine = FakeEngine(jobs, events={"7f3a": said, "c3f1": measured_events()})
+    async with app_on(engine).run_test(size=(120, 40)) as pilot:
+        await until_shown(pilot, "AMD EPYC")
+        await pilot.press("3")
+        await until_shown(pilot, "12 % of the measured float32 rate of 12 threads")
