@@ -16,7 +16,7 @@ from explorer.reporter import QuietReporter
 from explorer.schemas.model_results import VerifyResult
 from explorer.schemas.model_specs import VerifySpec
 from tests.inference.coreml.packages import traced_package
-from tests.inference.onnx_files import Node, Node, Ports, linear, written
+from tests.inference.onnx_files import Node, Ports, linear, written
 
 WEIGHT = np.random.default_rng(1).standard_normal((3, 4)).astype(np.float32)
 NETS = f"""
