@@ -63,8 +63,8 @@ def file_rows(result: InspectResult, width: int) -> list[Content]:
     if result.metadata:
         said = {name: quantity(value, "") for name, value in result.metadata.items()}
         parts.append([heading("METADATA"), *_named(said, width)])
-    if result.references:
-        parts.append([heading("NAMES CODE"), *(row for name in result.references for row in _reference(name, result, width))])
+    if result.unknown:
+        parts.append([heading("NAMES CODE"), *(row for name in result.unknown for row in _reference(name, result, width))])
     return [row for part in parts for row in [*part, Content("")]][:-1]
 
 
