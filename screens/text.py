@@ -4,6 +4,8 @@ import math
 import os
 import time
 
+from explorer.schemas import quantities
+
 NONE = "–"
 
 
@@ -44,11 +46,7 @@ def memory(value: float | None) -> str:
 
 def rate(value: float | None, unit: str) -> str:
     """A rate in three digits with a prefix, such as `2.94 TFLOP/s`; "s" is a short time, such as `12.0 µs`."""
-    if value is None or not math.isfinite(value):
-        return NONE
-    steps = ((1, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n")) if unit == "s" else ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "K"))
-    scale, prefix = next((step for step in steps if abs(value) >= step[0]), (1, ""))
-    return f"{_three_digits(value / scale)} {prefix}{unit}"
+    return NONE if value is None or not math.isfinite(value) else quantities.quantity(value, unit)
 
 
 def duration(seconds: float | None) -> str:

@@ -7,7 +7,7 @@ TIME_STEPS = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 
 
 def quantity(value: float, unit: str) -> str:
-    """A value in about three digits with a decimal prefix, such as `142.3 GFLOP/s`, `18 GB/s` or, for "s", `12.1 µs`."""
+    """A value in about three digits with a decimal prefix, such as `142 GFLOP/s`, `18.0 GB/s` or, for "s", `12.1 µs`."""
     if not math.isfinite(value):
         return f"– {unit}"
     steps = TIME_STEPS if unit == "s" else RATE_STEPS
@@ -16,4 +16,5 @@ def quantity(value: float, unit: str) -> str:
 
 
 def _digits(value: float) -> str:
-    return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+    decimals = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    return f"{value:.{decimals}f}"

@@ -6,7 +6,7 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from explorer.engine.client import connect
-from explorer.schemas.specs import TrainSpec
+from explorer.schemas.specs import CeilingsSpec, TrainSpec
 from screens.app import ExplorerApp
 
 FOLDER = Path(__file__).resolve().parents[2] / ".screenshots"
@@ -23,8 +23,11 @@ SCENES = {
 
 
 async def main() -> None:
-    """Write one SVG a screen, with a training running."""
+    """Write one SVG a screen, with measured limits and a training running."""
     engine = await connect()
+    measured = await engine.submit(CeilingsSpec(seconds=0.3))
+    async for _ in engine.follow(measured.id):
+        pass
     job = await engine.submit(TrainSpec(epochs=200, label_smoothing=0.1, threads=1))
     FOLDER.mkdir(exist_ok=True)
     app = ExplorerApp(connect)
