@@ -39,13 +39,13 @@ class KnowsCeilings(ExplorerScreen):
 
     def read_ceilings(self) -> None:
         """Read the newest finished measurement, unless it is the one that is known."""
-        from screens.job_detail import read_detail
-
         job = newest(self.explorer.jobs.values())
         if job is None and self.ceilings is not None:
             self.ceilings, self._ceilings_job = None, ""
             self.ceilings_changed()
         elif job is not None and job.id != self._ceilings_job and self.engine is not None:
+            from screens.job_detail import read_detail
+
             self.ask(read_detail(self.engine, job), CeilingsRead, group="ceilings")
 
     def on_ceilings_read(self, message: CeilingsRead) -> None:

@@ -233,11 +233,11 @@ class HardwareScreen(KnowsCeilings, Submitting):
         self.stream(engine.watch_hardware(), Sampled, group="hardware")
 
     def _draw(self) -> None:
-        from screens.hardware_rows import machine_line
-
         machine = self.machine
         if machine is None:
             return
+        from screens.hardware_rows import machine_line
+
         self.query_one("#machine", Lines).show([machine_line(machine, self.size.width - 2)])
         self._draw_job()
         self._view.show(machine)
