@@ -8,6 +8,7 @@ import pytest
 from textual.pilot import Pilot
 
 from explorer.errors import ExplorerError
+from explorer.models.inspect import describe
 from explorer.schemas.events import Event, Failure, Result
 from explorer.schemas.model_specs import DiffSpec, LayersSpec, ValuesSpec
 from explorer.schemas.results import JobResult
@@ -200,16 +201,31 @@ def test_sweep_running(snap_compare: SnapCompare, size: tuple[int, int]) -> None
     assert snap(snap_compare, engine, size, job_page("values", "40 %"))
 
 
-ERRORS = {
-    "cut_off": ("encoder.pt is cut off after 1,500 bytes", "download it again"),
-    "git_lfs": ("encoder.pt is a git-lfs pointer to 1,530,000,000 bytes (sha256 9f2c41d07be8...)", "run `git lfs pull`"),
-    "no_graph": ("/models/encoder.pt holds no graph: it is torch zip", "give an .onnx, .pt2 or .mlpackage model, or export one"),
+OID = "9f2c41d07be8" * 5 + "9f2c"
+BROKEN = {
+    "empty": b"",
+    "web_page": b"<!DOCTYPE html><html><body>Sign in</body></html>",
+    "git_lfs": f"version https://git-lfs.github.com/spec/v1\noid sha256:{OID}\nsize 1530000000\n".encode(),
+    "cut_off": b"PK\3\4" + bytes(1500),
+    "archive": b"\x1f\x8b\x08" + bytes(64),
+    "code_only": b"\x80\x02cposix\nsystem\nX\x04\x00\x00\x00true\x85R.",
+    "unknown": bytes(range(256)),
 }
 
 
+def refusal_of(kind: str, folder: Path) -> ExplorerError:
+    """What the reader really says of such a file."""
+    path = folder / Path(SOURCE).name
+    path.write_bytes(BROKEN[kind])
+    with pytest.raises(ExplorerError) as caught:
+        describe(path)
+    moved = (text.replace(str(folder), "/models") for text in (caught.value.message, caught.value.remedy))
+    return ExplorerError(*moved)
+
+
 @both_sizes
-@pytest.mark.parametrize("kind", ERRORS)
-def test_error(snap_compare: SnapCompare, size: tuple[int, int], kind: str) -> None:
+@pytest.mark.parametrize("kind", BROKEN)
+def test_error(snap_compare: SnapCompare, size: tuple[int, int], kind: str, tmp_path: Path) -> None:
     async def before(pilot: Pilot[Any]) -> None:
         await until(pilot, lambda: pilot.app.screen.query("#machine"))
         await pilot.press("2")
@@ -218,4 +234,4 @@ def test_error(snap_compare: SnapCompare, size: tuple[int, int], kind: str) -> N
         pilot.app.screen.open_source(SOURCE)
         await until_shown(pilot, "→")
 
-    assert snap(snap_compare, models(**{SOURCE: ExplorerError(*ERRORS[kind])}), size, before)
+    assert snap(snap_compare, models(**{SOURCE: refusal_of(kind, tmp_path)}), size, before)
