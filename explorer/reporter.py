@@ -2,11 +2,44 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from explorer.files import written_by_rename
 from explorer.schemas.events import Severity
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What came in since the last call of `control`: one-shot wishes that a training obeys and other jobs pass over.
+
+    `stop` ends it well after this step. `learning_rate` is what the rate should be now, `learning_rate_factor` multiplies what
+    it is after that; both last, on top of the schedule.
+    """
+
+    checkpoint: bool = False
+    stop: bool = False
+    learning_rate: float | None = None
+    learning_rate_factor: float = 1.0
+    log_every_steps: int | None = None
+
+    def __bool__(self) -> bool:
+        return self != NO_ORDERS
+
+    def then(self, later: "Orders") -> "Orders":
+        """Both in one: later settings win, factors multiply."""
+        newer = later.learning_rate is not None
+        return Orders(
+            checkpoint=self.checkpoint or later.checkpoint,
+            stop=self.stop or later.stop,
+            learning_rate=later.learning_rate if newer else self.learning_rate,
+            learning_rate_factor=(1.0 if newer else self.learning_rate_factor) * later.learning_rate_factor,
+            log_every_steps=later.log_every_steps or self.log_every_steps,
+        )
+
+
+NO_ORDERS = Orders()
 
 
 class Reporter(Protocol):
@@ -17,7 +50,9 @@ class Reporter(Protocol):
         """Where artifacts of this job lie; may hold those of an interrupted earlier run of the same job."""
         ...
 
-    def progress(self, done: float, total: float | None, message: str = "", unit: str = "") -> None:
+    def progress(
+        self, done: float, total: float | None, message: str = "", unit: str = "", seconds_left: float | None = None
+    ) -> None:
         """Say how far the work is."""
 
     def metric(self, steps: Sequence[int], values: Mapping[str, Sequence[float]]) -> None:
@@ -29,12 +64,15 @@ class Reporter(Protocol):
     def finding(self, severity: Severity, title: str, evidence: str = "", remedy: str = "") -> None:
         """Say a checked statement."""
 
-    def artifact(self, name: str) -> AbstractContextManager[Path]:
-        """A temporary path to write a file or folder to; it appears as `folder / name` when the block ends well."""
+    def artifact(self, name: str, step: int | None = None) -> AbstractContextManager[Path]:
+        """A temporary path to write a file or folder to; it appears as `folder / name` when the block ends well.
+
+        What was said before is on disk by then. `step` is a checkpoint's.
+        """
         ...
 
-    def control(self) -> frozenset[str]:
-        """Called at step boundaries: raises `Cancelled`, waits while paused, returns one-shot commands such as "checkpoint"."""
+    def control(self) -> Orders:
+        """Called at step boundaries: raises `Cancelled`, waits while paused, gives what else was asked for."""
         ...
 
 
@@ -51,7 +89,9 @@ class QuietReporter:
     def folder(self) -> Path:
         return self._folder
 
-    def progress(self, done: float, total: float | None, message: str = "", unit: str = "") -> None:
+    def progress(
+        self, done: float, total: float | None, message: str = "", unit: str = "", seconds_left: float | None = None
+    ) -> None:
         if message:
             self.messages.append(message)
 
@@ -65,9 +105,9 @@ class QuietReporter:
         self.findings.append((severity, title))
 
     @contextmanager
-    def artifact(self, name: str) -> Iterator[Path]:
+    def artifact(self, name: str, step: int | None = None) -> Iterator[Path]:
         with written_by_rename(self._folder / name) as path:
             yield path
 
-    def control(self) -> frozenset[str]:
-        return frozenset()
+    def control(self) -> Orders:
+        return NO_ORDERS

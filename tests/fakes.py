@@ -1,12 +1,13 @@
 """An engine that answers from a script: the one seam at which the screens are tested."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
 from explorer.engine.client import Engine
 from explorer.errors import ExplorerError
+from explorer.schemas.curves import CurvesAnswer, CurvesQuery, RunCurves, RunNews
 from explorer.schemas.events import Event, State
-from explorer.schemas.jobs import PROTOCOL, Command, EngineStatus, JobRemoved, JobSummary
+from explorer.schemas.jobs import PROTOCOL, Command, EngineStatus, JobRemoved, JobSummary, Setting
 from explorer.schemas.readings import HardwareSample, Inventory, Reading
 from explorer.schemas.results import JobResult
 from explorer.schemas.specs import InspectSpec, Spec, TrainSpec, parent_jobs
@@ -48,6 +49,10 @@ class FakeEngine:
         self.submitted: list[Spec] = []
         self.asked: list[Spec] = []
         self.commands: list[tuple[str, Command]] = []
+        self.settings: list[dict[Setting, float]] = []
+        self.queries: list[CurvesQuery] = []
+        self.runs: dict[str, RunCurves] = {}
+        self.news: list[RunNews] = []
         self.removed: list[str] = []
         self.recordings: dict[str, Inventory] = {}
         self.refuse: ExplorerError | None = None
@@ -66,6 +71,11 @@ class FakeEngine:
         """Replace fields of a job's summary and tell the watchers."""
         self._jobs[job_id] = self._jobs[job_id].model_copy(update=fields)
         self._changes.append(self._jobs[job_id])
+        await self._wake()
+
+    async def log_run(self, news: RunNews) -> None:
+        """Tell the watchers of runs something new."""
+        self.news.append(news)
         await self._wake()
 
     def know(self, inventory: Inventory) -> None:
@@ -117,9 +127,11 @@ class FakeEngine:
         await self.job(job_id)
         return self._logs.get(job_id, "")[-tail_bytes:]
 
-    async def control(self, job_id: str, command: Command) -> JobSummary:
+    async def control(self, job_id: str, command: Command, values: Mapping[Setting, float] | None = None) -> JobSummary:
         job = await self.job(job_id)
         self.commands.append((job_id, command))
+        if values:
+            self.settings.append(dict(values))
         states = {"pause": "paused", "resume": "running", "cancel": "cancelled"}
         if command in states:
             await self.change(job_id, state=states[command], headline="")
@@ -160,6 +172,21 @@ class FakeEngine:
         if folder not in self.recordings:
             raise ExplorerError(f"{folder} is not a recorded machine", "give a folder made by `explorer doctor --record`")
         return self.recordings[folder]
+
+    async def curves(self, query: CurvesQuery) -> CurvesAnswer:
+        self._check()
+        self.queries.append(query)
+        absent = [RunCurves(source=text, name=text, problem=f"there is no run {text}") for text in query.sources]
+        return CurvesAnswer(runs=[self.runs.get(item.source, item) for item in absent])
+
+    async def watch_runs(self, path: str) -> AsyncIterator[RunNews]:
+        sent = 0
+        while True:
+            self._check()
+            for news in self.news[sent:]:
+                sent += 1
+                yield news
+            await self._wait()
 
     async def inventory(self) -> Inventory:
         self._check()

@@ -20,6 +20,7 @@ from explorer.schemas.results import (
     CeilingsResult,
     Check,
     ConvertResult,
+    ExportResult,
     JobResult,
     PruneResult,
     QuantizeResult,
@@ -59,6 +60,9 @@ def result_lines(result: JobResult, output: Path = Path()) -> list[str]:
             return benchmark_lines(result)
         case CeilingsResult():
             return ceilings_lines(result)
+        case ExportResult():
+            what = f"  {result.values:,} values of {len(result.names)} metrics" if result.names else ""
+            return [f"{result.output}  {result.bytes:,} bytes{what}"]
 
 
 def benchmark_lines(result: BenchmarkResult) -> list[str]:

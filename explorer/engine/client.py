@@ -2,7 +2,7 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,9 +10,10 @@ from typing import Any, Protocol
 from explorer.engine.start import open_engine
 from explorer.engine.wire import read_message, write_message
 from explorer.errors import ExplorerError
+from explorer.schemas.curves import CurvesAnswer, CurvesQuery, RunNews
 from explorer.schemas.events import EVENT_ADAPTER, Event
-from explorer.schemas.jobs import Call, Command, EngineStatus, JobRemoved, JobSummary, Reply
-from explorer.schemas.paths import with_absolute_paths
+from explorer.schemas.jobs import Call, Command, EngineStatus, JobRemoved, JobSummary, Reply, Setting
+from explorer.schemas.paths import absolute_source, with_absolute_paths
 from explorer.schemas.readings import HardwareSample, Inventory
 from explorer.schemas.results import RESULT_ADAPTER, JobResult
 from explorer.schemas.specs import SPEC_ADAPTER, Spec
@@ -48,8 +49,8 @@ class Engine(Protocol):
         """The end of a job's standard output and error."""
         ...
 
-    async def control(self, job_id: str, command: Command) -> JobSummary:
-        """Pause, resume, cancel or checkpoint. Resuming an ended job that has a checkpoint queues it again."""
+    async def control(self, job_id: str, command: Command, values: Mapping[Setting, float] | None = None) -> JobSummary:
+        """Pause, resume, cancel, checkpoint, stop or set `values`. Resuming an ended job with a checkpoint queues it again."""
         ...
 
     async def remove(self, job_id: str) -> None:
@@ -62,6 +63,14 @@ class Engine(Protocol):
 
     def watch_jobs(self) -> AsyncIterator[JobSummary | JobRemoved]:
         """Every job's summary now, then each change, latest wins; never ends."""
+        ...
+
+    async def curves(self, query: CurvesQuery) -> CurvesAnswer:
+        """Histories of runs, thinned; a run that cannot be read says why in its `problem`."""
+        ...
+
+    def watch_runs(self, path: str) -> AsyncIterator[RunNews]:
+        """Every run that any trainer logs at or below `path`, then what is new in each; never ends."""
         ...
 
     async def inventory(self) -> Inventory:
@@ -116,8 +125,9 @@ class EngineClient:
     async def log(self, job_id: str, tail_bytes: int = 65_536) -> str:
         return str(await self._call("log", job_id=job_id, tail_bytes=tail_bytes))
 
-    async def control(self, job_id: str, command: Command) -> JobSummary:
-        return JobSummary.model_validate(await self._call("control", job_id=job_id, command=command))
+    async def control(self, job_id: str, command: Command, values: Mapping[Setting, float] | None = None) -> JobSummary:
+        asked = {"job_id": job_id, "command": command, "values": dict(values or {})}
+        return JobSummary.model_validate(await self._call("control", **asked))
 
     async def remove(self, job_id: str) -> None:
         await self._call("remove", job_id=job_id)
@@ -131,6 +141,16 @@ class EngineClient:
         async with aclosing(self._stream("watch_jobs")) as items:
             async for item in items:
                 yield (JobSummary if "state" in item else JobRemoved).model_validate(item)
+
+    async def curves(self, query: CurvesQuery) -> CurvesAnswer:
+        folder = Path.cwd()
+        asked = query.model_copy(update={"sources": [absolute_source(text, folder) for text in query.sources]})
+        return CurvesAnswer.model_validate(await self._call("curves", query=asked.model_dump(mode="json")))
+
+    async def watch_runs(self, path: str) -> AsyncIterator[RunNews]:
+        async with aclosing(self._stream("watch_runs", path=_absolute(path))) as items:
+            async for item in items:
+                yield RunNews.model_validate(item)
 
     async def inventory(self) -> Inventory:
         return Inventory.model_validate(await self._call("inventory"))

@@ -3,20 +3,23 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import ValidationError
 
 from explorer.engine.events_file import EventReader, seq_of
 from explorer.engine.wire import read_message, write_message
 from explorer.errors import ExplorerError
 from explorer.hardware import recorded
-from explorer.schemas.jobs import Call, Hello, Reply
+from explorer.schemas.jobs import Call, Command, ControlLine, Hello, Reply, Setting
 from explorer.schemas.specs import parse_spec
 
 if TYPE_CHECKING:
     from explorer.engine.service import Service
 
-STREAMS = frozenset({"follow", "watch_jobs", "watch_hardware"})
+STREAMS = frozenset({"follow", "watch_jobs", "watch_hardware", "watch_runs"})
 
 
 class Connection:
@@ -129,6 +132,11 @@ class Connection:
         finally:
             self._service.hardware.unwatch(mailbox)
 
+    async def _watch_runs(self, path: str) -> AsyncIterator[bytes]:
+        async with aclosing(self._service.runs.watch(path)) as news:
+            async for lines in news:
+                yield lines
+
     # Calls
 
     async def _call_submit(self, spec: dict[str, Any], cwd: str) -> Any:
@@ -160,11 +168,14 @@ class Connection:
     async def _call_log(self, job_id: str, tail_bytes: int) -> Any:
         return self._supervisor.find(job_id).log_tail(tail_bytes)
 
-    async def _call_control(self, job_id: str, command: Any) -> Any:
-        return _plain(self._supervisor.control(job_id, command))
+    async def _call_control(self, job_id: str, command: Any, values: dict[str, Any] | None = None) -> Any:
+        return _plain(self._supervisor.control(job_id, _control_line(command, values or {})))
 
     async def _call_remove(self, job_id: str) -> Any:
         self._supervisor.remove(job_id)
+
+    async def _call_curves(self, query: dict[str, Any]) -> Any:
+        return await self._service.runs.curves(query)
 
     async def _call_recorded(self, folder: str) -> Any:
         return _plain(await asyncio.to_thread(recorded.inventory, Path(folder)))
@@ -177,6 +188,16 @@ class Connection:
 
     async def _call_stop(self) -> Any:
         self._service.stop()
+
+
+def _control_line(command: Any, values: dict[str, Any]) -> ControlLine:
+    try:
+        return ControlLine(command=command, values=values)
+    except ValidationError:
+        raise ExplorerError(
+            f"{command!r} with {values} is nothing to say to a job",
+            f"say {', '.join(get_args(Command))}; set takes {', '.join(get_args(Setting))}, above zero",
+        ) from None
 
 
 def _plain(record: Any) -> Any:

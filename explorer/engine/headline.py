@@ -16,6 +16,7 @@ from explorer.schemas.results import (
     CeilingsResult,
     Check,
     ConvertResult,
+    ExportResult,
     JobResult,
     PruneResult,
     QuantizeResult,
@@ -42,6 +43,8 @@ def headline(result: JobResult) -> str:
             return f"{result.format_name}, {result.parameters:,} parameters"
         case CeilingsResult():
             return _ceilings(result)
+        case ExportResult():
+            return f"{result.to}, {quantity(result.bytes, 'B')}"
         case ValuesResult() | DiffResult() | VerifyResult() | MatchResult() | LayersResult() | GraphResult():
             return _about_models(result)
 

@@ -14,7 +14,7 @@ from explorer import files, home
 from explorer.engine.events_file import EventWriter, first_event, json_line, tail_events
 from explorer.errors import ExplorerError
 from explorer.schemas.events import FINAL_STATES, Event, Progress, State
-from explorer.schemas.jobs import Command, ControlLine, JobRecord, JobSummary
+from explorer.schemas.jobs import ControlLine, JobRecord, JobSummary
 from explorer.schemas.specs import Spec, parent_jobs
 
 LOG_TAIL_LINES = 20
@@ -79,10 +79,10 @@ class JobFolder:
         ended_early = summary.state in ("failed", "cancelled", "lost")
         return summary.model_copy(update={"resumable": ended_early and (self.artifacts_path / "checkpoint.pt").exists()})
 
-    def send(self, command: Command) -> None:
+    def send(self, line: ControlLine) -> None:
         """Append one command for the worker to read at its next step."""
         with self.control_path.open("ab") as stream:
-            stream.write(json_line(ControlLine(command=command).model_dump()))
+            stream.write(json_line(line.model_dump()))
 
     def forget_commands(self) -> None:
         """Start the next run of this job without the commands of the last."""
@@ -158,8 +158,9 @@ def fold(summary: JobSummary, event: Event) -> JobSummary:
     if isinstance(event, Progress):
         changes["progress"] = min(1.0, event.done / event.total) if event.total else None
         changes["message"] = event.message
+        changes["seconds_left"] = event.seconds_left
     elif isinstance(event, State):
-        changes |= {"state": event.state, "headline": event.reason or summary.headline}
+        changes |= {"state": event.state, "headline": event.reason or summary.headline, "seconds_left": None}
         if event.state in FINAL_STATES:
             changes |= {"ended": event.time, "progress": 1.0 if event.state == "done" else summary.progress}
         elif event.state == "running":

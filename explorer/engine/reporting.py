@@ -12,13 +12,13 @@ from explorer import files
 from explorer.engine.events_file import EventReader, EventWriter
 from explorer.engine.jobs import JobFolder
 from explorer.errors import Cancelled
+from explorer.reporter import NO_ORDERS, Orders
 from explorer.schemas.events import Artifact, Finding, Log, Metric, Progress, Severity, State
 from explorer.schemas.jobs import Command, ControlLine
 
 # Screens repaint at 4 Hz, so progress and metrics are written no oftener.
 FLUSH_INTERVAL_S = 0.25
 PAUSE_POLL_S = 0.05
-NO_COMMANDS: frozenset[str] = frozenset()
 
 
 class JobReporter:
@@ -34,14 +34,16 @@ class JobReporter:
         self._steps: list[int] = []
         self._values: dict[str, list[float]] = {}
         self._next_flush_s = 0.0
-        self._once: set[str] = set()
+        self._orders = NO_ORDERS
 
     @property
     def folder(self) -> Path:
         return self._job.artifacts_path
 
-    def progress(self, done: float, total: float | None, message: str = "", unit: str = "") -> None:
-        self._progress = Progress(done=done, total=total, message=message, unit=unit)
+    def progress(
+        self, done: float, total: float | None, message: str = "", unit: str = "", seconds_left: float | None = None
+    ) -> None:
+        self._progress = Progress(done=done, total=total, message=message, unit=unit, seconds_left=seconds_left)
         self._flush_when_due()
 
     def metric(self, steps: Sequence[int], values: Mapping[str, Sequence[float]]) -> None:
@@ -62,21 +64,22 @@ class JobReporter:
         self._writer.write(Finding(severity=severity, title=title, evidence=evidence, remedy=remedy))
 
     @contextmanager
-    def artifact(self, name: str) -> Iterator[Path]:
+    def artifact(self, name: str, step: int | None = None) -> Iterator[Path]:
         target = self.folder / name
         with files.written_by_rename(target) as path:
             yield path
-        self.flush()
-        self._writer.write(Artifact(name=name, bytes=files.size_bytes(target)))
+            # A checkpoint must never know of steps that the events do not.
+            self.flush()
+        self._writer.write(Artifact(name=name, bytes=files.size_bytes(target), step=step))
 
-    def control(self) -> frozenset[str]:
+    def control(self) -> Orders:
         self._flush_when_due()
         if os.fstat(self._control_fd).st_size <= self._commands.offset:
-            return NO_COMMANDS
+            return NO_ORDERS
         if self._read_commands() == "pause":
             self._wait_while_paused()
-        once, self._once = frozenset(self._once), set()
-        return once
+        orders, self._orders = self._orders, NO_ORDERS
+        return orders
 
     def flush(self) -> None:
         """Write what was gathered."""
@@ -101,21 +104,33 @@ class JobReporter:
         standing: Command | None = None
         for line in self._commands.read_lines():
             try:
-                command = ControlLine.model_validate_json(line).command
+                asked = ControlLine.model_validate_json(line)
             except ValidationError:
                 continue
-            if command == "cancel":
+            if asked.command == "cancel":
                 self.flush()
                 raise Cancelled
-            if command == "checkpoint":
-                self._once.add(command)
+            if asked.command in ("pause", "resume"):
+                standing = asked.command
             else:
-                standing = command
+                self._orders = self._orders.then(orders(asked))
         return standing
 
     def _wait_while_paused(self) -> None:
         self.flush()
         self._writer.write(State(state="paused"))
-        while self._read_commands() != "resume":
+        while self._read_commands() != "resume" and not self._orders.stop:
             time.sleep(PAUSE_POLL_S)
         self._writer.write(State(state="running"))
+
+
+def orders(line: ControlLine) -> Orders:
+    """A one-shot line of `control.jsonl` as a capability takes it."""
+    if line.command != "set":
+        return Orders(checkpoint=line.command == "checkpoint", stop=line.command == "stop")
+    every = line.values.get("log_every_steps")
+    return Orders(
+        learning_rate=line.values.get("learning_rate"),
+        learning_rate_factor=line.values.get("learning_rate_factor", 1.0),
+        log_every_steps=None if every is None else max(1, round(every)),
+    )

@@ -15,7 +15,7 @@ from explorer.engine.worker import EXIT_LOCK_HELD
 from explorer.errors import ExplorerError
 from explorer.hardware import cgroup
 from explorer.schemas.events import FINAL_STATES, Failure, State
-from explorer.schemas.jobs import Command, JobRemoved, JobSummary
+from explorer.schemas.jobs import Command, ControlLine, JobRemoved, JobSummary
 from explorer.schemas.paths import short_name
 from explorer.schemas.specs import CeilingsSpec, Spec, parent_jobs, sources
 
@@ -110,8 +110,9 @@ class Supervisor:
         self._enlist(folder, folder.summary(), scratch=scratch)
         return self._live[folder.id].summary
 
-    def control(self, text: str, command: Command) -> JobSummary:
+    def control(self, text: str, line: ControlLine) -> JobSummary:
         """Say a command to a job; raises `ExplorerError` when its state makes no sense of it."""
+        command = line.command
         folder = self.find(text)
         live = self._live.get(folder.id)
         if live is None:
@@ -123,7 +124,7 @@ class Supervisor:
             return live.summary
         if not live.running:
             raise ExplorerError(f"job {folder.id} is queued", "wait until it runs")
-        folder.send(command)
+        folder.send(line)
         if command == "cancel" and live.cancel_asked_s is None:
             live.cancel_asked_s = time.monotonic()
         return live.summary

@@ -37,6 +37,7 @@ CAPABILITIES = {
     "prune": "explorer.compression.prune:run",
     "benchmark": "explorer.inference.benchmark:run",
     "ceilings": "explorer.inference.ceilings:run",
+    "export": "explorer.runs.export:run",
 }
 EXIT_LOCK_HELD = 3
 

@@ -20,13 +20,14 @@ class EventBase(Record):
 
 
 class Progress(EventBase):
-    """How far the job is: `done` of `total` in `unit`; `total` None when it cannot be known."""
+    """How far the job is: `done` of `total` in `unit`; `total` None when it cannot be known, as `seconds_left`."""
 
     kind: Literal["progress"] = "progress"
     done: float
     total: float | None = None
     unit: str = ""
     message: str = ""
+    seconds_left: float | None = None
 
 
 class Metric(EventBase):
@@ -56,11 +57,12 @@ class Finding(EventBase):
 
 
 class Artifact(EventBase):
-    """A finished file or folder below the job's `artifacts/`; `bytes` counts everything inside."""
+    """A finished file or folder below the job's `artifacts/`; `bytes` counts everything inside, `step` is a checkpoint's."""
 
     kind: Literal["artifact"] = "artifact"
     name: str
     bytes: int
+    step: int | None = None
 
 
 class State(EventBase):

@@ -1,6 +1,6 @@
 """A job as others see it, and what can be said to it."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -8,8 +8,10 @@ from explorer.schemas.base import Record
 from explorer.schemas.events import FINAL_STATES, JobState
 from explorer.schemas.specs import AnySpec
 
-Command = Literal["pause", "resume", "cancel", "checkpoint"]
-PROTOCOL = 1
+Command = Literal["pause", "resume", "cancel", "checkpoint", "stop", "set"]
+# What `set` may change in a running training; a factor multiplies what the schedule says.
+Setting = Literal["learning_rate", "learning_rate_factor", "log_every_steps"]
+PROTOCOL = 2
 
 
 class JobRecord(Record):
@@ -24,7 +26,10 @@ class JobRecord(Record):
 
 
 class JobSummary(Record):
-    """One line about a job: `progress` is 0..1 or None, times are Unix seconds, `headline` the last word of its state."""
+    """One line about a job: `progress` is 0..1 or None, times are Unix seconds, `headline` the last word of its state.
+
+    `seconds_left` is what the worker last thought, None while it cannot tell or does not run.
+    """
 
     id: str
     kind: str
@@ -33,6 +38,7 @@ class JobSummary(Record):
     headline: str = ""
     message: str = ""
     progress: float | None = None
+    seconds_left: float | None = None
     created: float
     started: float | None = None
     ended: float | None = None
@@ -52,9 +58,10 @@ class JobRemoved(Record):
 
 
 class ControlLine(Record):
-    """One line of `control.jsonl`."""
+    """One line of `control.jsonl`; `values` belong to `set`."""
 
     command: Command
+    values: dict[Setting, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(default_factory=dict)
 
 
 class EngineStatus(Record):

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from explorer.schemas.data_source import DataSource, parse_data_source
 from explorer.schemas.fields import spec_fields
 from explorer.schemas.specs import Spec
 
@@ -13,9 +14,17 @@ def with_absolute_paths(spec: Spec, folder: Path) -> Spec:
         value = getattr(spec, field.name)
         if field.type == "list" and field.name == "models":
             changes[field.name] = [absolute_source(text, folder) for text in value]
+        elif field.name == "data" and isinstance(value, str):
+            changes[field.name] = absolute_data(value, folder)
         elif field.is_path and isinstance(value, str):
             changes[field.name] = absolute_source(value, folder)
     return spec.model_copy(update=changes)
+
+
+def absolute_data(text: str, folder: Path) -> str:
+    """The same data seen from anywhere, with its options."""
+    data = parse_data_source(text)
+    return text if data.is_sample else str(DataSource(absolute_source(data.name, folder), data.options))
 
 
 def absolute_source(text: str, folder: Path) -> str:

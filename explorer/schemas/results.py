@@ -6,6 +6,7 @@ from pydantic import Field, TypeAdapter
 
 from explorer.schemas.base import Record
 from explorer.schemas.events import Finding
+from explorer.schemas.export_spec import ExportResult as ExportResult
 from explorer.schemas.model_results import (
     DiffResult,
     GraphResult,
@@ -15,6 +16,7 @@ from explorer.schemas.model_results import (
     ValuesResult,
     VerifyResult,
 )
+from explorer.schemas.train_result import TrainResult as TrainResult
 
 
 class Check(Record):
@@ -38,26 +40,6 @@ class Ratio(Record):
     value: float
     low: float
     high: float
-
-
-class TrainResult(Record):
-    """The end of a training: `metrics` are final values by name, `checkpoint` and `model` lie below the job's artifacts.
-
-    `flops_per_sample` are multiplications and additions of one sample forward and backward; None where they cannot be counted.
-    """
-
-    kind: Literal["train"] = "train"
-    device: str
-    device_reason: str
-    steps: int
-    seconds: float
-    parameters: int
-    flops_per_sample: float | None = None
-    samples_per_s: float | None = None
-    metrics: dict[str, float]
-    model: str
-    checkpoint: str | None = None
-    alarms: list[str] = Field(default_factory=list)
 
 
 class ConvertResult(Record):
@@ -191,6 +173,7 @@ JobResult = (
     | PruneResult
     | BenchmarkResult
     | CeilingsResult
+    | ExportResult
 )
 RESULT_ADAPTER: TypeAdapter[JobResult] = TypeAdapter(Annotated[JobResult, Field(discriminator="kind")])
 

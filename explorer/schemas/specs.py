@@ -10,14 +10,10 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from explorer.errors import ExplorerError
 from explorer.schemas.base import Request, note
+from explorer.schemas.choices import SOURCE_HELP, DeploymentTarget, Device
+from explorer.schemas.export_spec import ExportSpec as ExportSpec
 from explorer.schemas.model_specs import DiffSpec, GraphSpec, LayersSpec, MatchSpec, ValuesSpec, VerifySpec
-
-Device = Literal["auto", "cpu", "mps", "cuda"]
-Data = Literal["digits", "linear"]
-Precision = Literal["float32", "float16", "bfloat16"]
-DeploymentTarget = Literal["iOS15", "iOS16", "iOS17", "iOS18"]
-
-SOURCE_HELP = "a file, file.py:factory, package.module:factory or job:ID"
+from explorer.schemas.train_spec import TrainSpec as TrainSpec
 
 
 class InspectSpec(Request):
@@ -25,71 +21,6 @@ class InspectSpec(Request):
 
     kind: Literal["inspect"] = "inspect"
     source: str = Field(min_length=1, description="the file or .mlpackage folder to describe", json_schema_extra=note(path=True))
-
-
-class TrainSpec(Request):
-    """Train a model on one of the data sets."""
-
-    kind: Literal["train"] = "train"
-    source: str = Field(
-        "samples/digits_cnn.py:digits_cnn",
-        min_length=1,
-        description=f"the model: {SOURCE_HELP}",
-        json_schema_extra=note(path=True),
-    )
-    weights: str | None = Field(
-        None,
-        description="start from these weights: a state dict file or job:ID",
-        json_schema_extra=note(path=True, group="model"),
-    )
-    data: Data = Field(
-        "digits", description="the data set: digits (8x8 images, 10 classes) or linear (a noisy linear map, 10 inputs)"
-    )
-    epochs: int = Field(12, ge=1, le=100_000, description="passes over the training data", json_schema_extra=note(unit="epochs"))
-    batch_size: int = Field(32, ge=1, le=65_536, description="samples in one step", json_schema_extra=note(unit="samples"))
-    learning_rate: float = Field(3e-3, gt=0, le=10, description="peak learning rate")
-    optimizer: Literal["adamw", "adam", "sgd"] = Field(
-        "adamw", description="how weights are updated", json_schema_extra=note(group="optimizer")
-    )
-    weight_decay: float = Field(
-        0.01, ge=0, le=1, description="pull of the weights towards zero", json_schema_extra=note(group="optimizer")
-    )
-    momentum: float = Field(0.9, ge=0, lt=1, description="momentum of sgd", json_schema_extra=note(group="optimizer"))
-    schedule: Literal["cosine", "constant"] = Field(
-        "cosine", description="learning rate over the run", json_schema_extra=note(group="optimizer")
-    )
-    label_smoothing: float = Field(
-        0.0,
-        ge=0,
-        lt=1,
-        description="share of each class target spread over the others; keeps logits small",
-        json_schema_extra=note(group="optimizer"),
-    )
-    clip_grad_norm: float | None = Field(
-        None, gt=0, description="scale gradients down to this norm", json_schema_extra=note(group="optimizer")
-    )
-    device: Device = Field("auto", description="auto takes MPS, then CUDA, then CPU", json_schema_extra=note(group="device"))
-    precision: Precision = Field(
-        "float32", description="float16 and bfloat16 are mixed precision", json_schema_extra=note(group="device")
-    )
-    threads: int | None = Field(
-        None,
-        ge=1,
-        le=1024,
-        description="CPU threads; default all that this process may use",
-        json_schema_extra=note(unit="threads", group="device"),
-    )
-    seed: int = Field(0, ge=0, le=2**31 - 1, description="seed of weights and sample order", json_schema_extra=note(group="run"))
-    log_every_steps: int = Field(
-        20,
-        ge=1,
-        le=100_000,
-        description="losses are read from the device this often, and each half second when steps are slow",
-        json_schema_extra=note(unit="steps", group="run"),
-    )
-    checkpoint_every_steps: int = Field(
-        500, ge=0, description="0: only at the end", json_schema_extra=note(unit="steps", group="run")
-    )
 
 
 class ConvertSpec(Request):
@@ -111,10 +42,10 @@ class ConvertSpec(Request):
     )
     input_name: str = Field("input", min_length=1, description="name of the input", json_schema_extra=note(group="names"))
     output_name: str = Field("output", min_length=1, description="name of the output", json_schema_extra=note(group="names"))
-    data: Data | None = Field(
+    data: str | None = Field(
         None,
         description="data for the check; default what the model was trained on, else random inputs",
-        json_schema_extra=note(group="check"),
+        json_schema_extra=note(path=True, group="check"),
     )
     check_samples: int = Field(
         360,
@@ -138,7 +69,11 @@ class QuantizeSpec(Request):
     method: Literal["auto", "static_int8", "weights_int8"] = Field(
         "auto", description="static_int8 for ONNX, weights_int8 for Core ML"
     )
-    data: Data | None = Field(None, description="calibration and held-out data; default what the model was trained on")
+    data: str | None = Field(
+        None,
+        description="calibration and held-out data; default what the model was trained on",
+        json_schema_extra=note(path=True),
+    )
     calibration_samples: int = Field(
         256,
         ge=1,
@@ -178,7 +113,11 @@ class PruneSpec(Request):
         description="samples in one fine-tuning step",
         json_schema_extra=note(unit="samples", group="fine-tuning"),
     )
-    data: Data | None = Field(None, description="data for fine-tuning and accuracy; default what the model was trained on")
+    data: str | None = Field(
+        None,
+        description="data for fine-tuning and accuracy; default what the model was trained on",
+        json_schema_extra=note(path=True),
+    )
     device: Device = Field("auto", description="auto takes MPS, then CUDA, then CPU", json_schema_extra=note(group="fine-tuning"))
     threads: int | None = Field(
         None,
@@ -203,7 +142,9 @@ class BenchmarkSpec(Request):
     kind: Literal["benchmark"] = "benchmark"
     models: list[str] = Field(min_length=1, description="ONNX files or job:ID; the first is the baseline")
     names: list[str] = Field(default_factory=list, description="a name for each model", json_schema_extra=note(group="output"))
-    data: Data | None = Field(None, description="held-out data; default what the first model was trained on")
+    data: str | None = Field(
+        None, description="held-out data; default what the first model was trained on", json_schema_extra=note(path=True)
+    )
     batch_size: int = Field(1, ge=1, le=65_536, description="samples in one call", json_schema_extra=note(unit="samples"))
     threads: int = Field(1, ge=1, le=1024, description="threads of each runtime session", json_schema_extra=note(unit="threads"))
     rounds: int = Field(
@@ -245,6 +186,7 @@ Spec = (
     | PruneSpec
     | BenchmarkSpec
     | CeilingsSpec
+    | ExportSpec
 )
 AnySpec = Annotated[Spec, Field(discriminator="kind")]
 SPEC_ADAPTER: TypeAdapter[Spec] = TypeAdapter(AnySpec)
@@ -262,6 +204,7 @@ SPEC_TYPES: dict[str, type[Spec]] = {
     "prune": PruneSpec,
     "benchmark": BenchmarkSpec,
     "ceilings": CeilingsSpec,
+    "export": ExportSpec,
 }
 
 

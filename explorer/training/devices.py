@@ -3,7 +3,7 @@
 import torch
 
 from explorer.errors import ExplorerError
-from explorer.schemas.specs import Device
+from explorer.schemas.choices import Device
 
 LABELS = {"mps": "MPS", "cuda": "CUDA", "cpu": "the CPU"}
 

@@ -124,7 +124,7 @@ class _Run:
             commands = self.monitor.step(inputs, targets)
             if self.monitor.all_said:
                 self.report.progress(self.step, self.total_steps, message, "steps")
-            if "checkpoint" in commands or (every and self.step % every == 0):
+            if commands.checkpoint or (every and self.step % every == 0):
                 self._save()
         self.monitor.flush()
         self.report.progress(self.step, self.total_steps, message, "steps")

@@ -7,14 +7,13 @@ from collections import deque
 import torch
 
 from explorer.errors import ExplorerError
-from explorer.reporter import Reporter
+from explorer.reporter import NO_ORDERS, Orders, Reporter
 from explorer.training.learner import Learner
 
 # Asking looks at a file, which costs 2 % of a millisecond's step; nobody notices a twentieth of a second.
 CONTROL_INTERVAL_S = 0.05
 # Slow steps are said this often, however few they are.
 SAY_INTERVAL_S = 0.5
-NO_COMMANDS: frozenset[str] = frozenset()
 
 
 class Monitor:
@@ -45,10 +44,10 @@ class Monitor:
         self._on_cpu = learner.device == "cpu"
         self._scaled = learner.amp.scaler is not None
 
-    def step(self, inputs: torch.Tensor, targets: torch.Tensor) -> frozenset[str]:
+    def step(self, inputs: torch.Tensor, targets: torch.Tensor) -> Orders:
         """One step under watch; gives the commands that came in before it. A pause in `control()` is not counted as training."""
         now = time.perf_counter()
-        commands = NO_COMMANDS
+        commands = NO_ORDERS
         if not self._samples:
             self._started = now
         if now >= self._next_control:
@@ -75,7 +74,7 @@ class Monitor:
         if self._samples:
             self._say(self._finite_losses())
 
-    def _ask(self, now: float) -> frozenset[str]:
+    def _ask(self, now: float) -> Orders:
         """Commands that came in; the time that a pause takes is no training time."""
         commands = self.report.control()
         after = time.perf_counter()

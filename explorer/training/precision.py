@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from explorer.errors import ExplorerError
-from explorer.schemas.specs import Precision
+from explorer.schemas.choices import Precision
 
 DTYPES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
 

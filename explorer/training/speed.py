@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from explorer.reporter import Reporter
+from explorer.reporter import Orders, Reporter
 from explorer.schemas.events import Severity
 
 COLUMN = "samples_per_s"
@@ -27,8 +27,10 @@ class SpeedReporter:
     def folder(self) -> Path:
         return self._report.folder
 
-    def progress(self, done: float, total: float | None, message: str = "", unit: str = "") -> None:
-        self._report.progress(done, total, message, unit)
+    def progress(
+        self, done: float, total: float | None, message: str = "", unit: str = "", seconds_left: float | None = None
+    ) -> None:
+        self._report.progress(done, total, message, unit, seconds_left)
 
     def metric(self, steps: Sequence[int], values: Mapping[str, Sequence[float]]) -> None:
         self._speeds.extend(values.get(COLUMN, ())[:1])
@@ -40,8 +42,8 @@ class SpeedReporter:
     def finding(self, severity: Severity, title: str, evidence: str = "", remedy: str = "") -> None:
         self._report.finding(severity, title, evidence, remedy)
 
-    def artifact(self, name: str) -> AbstractContextManager[Path]:
-        return self._report.artifact(name)
+    def artifact(self, name: str, step: int | None = None) -> AbstractContextManager[Path]:
+        return self._report.artifact(name, step)
 
-    def control(self) -> frozenset[str]:
+    def control(self) -> Orders:
         return self._report.control()

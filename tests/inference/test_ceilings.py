@@ -14,7 +14,7 @@ from explorer.inference import ceilings, ceilings_devices, ceilings_matmul, ceil
 from explorer.inference.ceilings_devices import Device, host_budget_bytes, usable
 from explorer.inference.ceilings_matmul import fastest_size
 from explorer.inference.ceilings_timing import SAMPLES_AT_LEAST, Stopwatch
-from explorer.reporter import QuietReporter
+from explorer.reporter import NO_ORDERS, Orders, QuietReporter
 from explorer.schemas.readings import Inventory, Reading
 from explorer.schemas.results import Ceiling, CeilingsResult
 from explorer.schemas.specs import CeilingsSpec
@@ -118,11 +118,11 @@ class Cancelling(QuietReporter):
         super().__init__(folder)
         self.left = at
 
-    def control(self) -> frozenset[str]:
+    def control(self) -> Orders:
         self.left -= 1
         if not self.left:
             raise Cancelled
-        return frozenset()
+        return NO_ORDERS
 
 
 @pytest.mark.usefixtures("little_memory")

@@ -7,7 +7,7 @@ import torch
 from explorer.errors import Cancelled, ExplorerError
 from explorer.models.tensor_reader.stored import CHUNK_ELEMENTS
 from explorer.models.values import run
-from explorer.reporter import QuietReporter
+from explorer.reporter import NO_ORDERS, Orders, QuietReporter
 from explorer.schemas.model_results import ValuesResult
 from explorer.schemas.model_specs import ValuesSpec
 
@@ -92,14 +92,16 @@ def test_progress_reaches_its_end_and_cancel_is_heard_between_pieces(tmp_path: P
             self.steps: list[tuple[float, float | None]] = []
             self.left = limit
 
-        def progress(self, done: float, total: float | None, message: str = "", unit: str = "") -> None:
+        def progress(
+            self, done: float, total: float | None, message: str = "", unit: str = "", seconds_left: float | None = None
+        ) -> None:
             self.steps.append((done, total))
 
-        def control(self) -> frozenset[str]:
+        def control(self) -> Orders:
             self.left -= 1
             if not self.left:
                 raise Cancelled
-            return frozenset()
+            return NO_ORDERS
 
     report = Counting(1000)
     run(ValuesSpec(source=str(path)), report)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from explorer.errors import Cancelled
-from explorer.reporter import QuietReporter
+from explorer.reporter import NO_ORDERS, Orders, QuietReporter
 
 
 class Scripted(QuietReporter):
@@ -16,15 +16,17 @@ class Scripted(QuietReporter):
         self.calls = 0
         self.steps_done: list[tuple[float, float | None]] = []
 
-    def progress(self, done: float, total: float | None, message: str = "", unit: str = "") -> None:
-        super().progress(done, total, message, unit)
+    def progress(
+        self, done: float, total: float | None, message: str = "", unit: str = "", seconds_left: float | None = None
+    ) -> None:
+        super().progress(done, total, message, unit, seconds_left)
         self.steps_done.append((done, total))
 
-    def control(self) -> frozenset[str]:
+    def control(self) -> Orders:
         self.calls += 1
         if self.calls == self.cancel_at:
             raise Cancelled
-        return frozenset({"checkpoint"}) if self.calls == self.checkpoint_at else frozenset()
+        return Orders(checkpoint=True) if self.calls == self.checkpoint_at else NO_ORDERS
 
     def column(self, name: str) -> dict[int, float]:
         """A metric's values by step."""

@@ -1,0 +1,177 @@
+"""What can be asked of a training."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from explorer.schemas.base import Request, note
+from explorer.schemas.choices import DATA_HELP, SOURCE_HELP, Device, Precision
+
+Optimizer = Literal["adamw", "adam", "sgd", "rmsprop"]
+Schedule = Literal["cosine", "linear", "step", "plateau", "constant"]
+
+
+class TrainSpec(Request):
+    """Train a model, on one device or in several processes."""
+
+    kind: Literal["train"] = "train"
+    source: str = Field(
+        "samples/digits_cnn.py:digits_cnn",
+        min_length=1,
+        description=f"the model: {SOURCE_HELP}",
+        json_schema_extra=note(path=True),
+    )
+    weights: str | None = Field(
+        None,
+        description="start from these weights: a state dict file or job:ID",
+        json_schema_extra=note(path=True, group="model"),
+    )
+    data: str = Field("digits", min_length=1, description=DATA_HELP, json_schema_extra=note(path=True))
+    step: str | None = Field(
+        None,
+        description="your own training step, file.py:step: step(module, batch) gives the loss, or a dict with it",
+        json_schema_extra=note(path=True, group="model"),
+    )
+    epochs: int = Field(12, ge=1, le=100_000, description="passes over the training data", json_schema_extra=note(unit="epochs"))
+    max_steps: int | None = Field(
+        None,
+        ge=1,
+        description="end after so many steps, within an epoch if need be",
+        json_schema_extra=note(unit="steps", group="run"),
+    )
+    batch_size: int = Field(
+        32, ge=1, le=65_536, description="samples in one step of one process", json_schema_extra=note(unit="samples")
+    )
+    learning_rate: float = Field(3e-3, gt=0, le=10, description="peak learning rate")
+    optimizer: Optimizer = Field("adamw", description="how weights are updated", json_schema_extra=note(group="optimizer"))
+    weight_decay: float = Field(
+        0.01, ge=0, le=1, description="pull of the weights towards zero", json_schema_extra=note(group="optimizer")
+    )
+    momentum: float = Field(0.9, ge=0, lt=1, description="momentum of sgd and rmsprop", json_schema_extra=note(group="optimizer"))
+    schedule: Schedule = Field(
+        "cosine",
+        description="learning rate over the run; step: a tenth after one and two thirds; plateau: half when validation stalls",
+        json_schema_extra=note(group="optimizer"),
+    )
+    warmup_share: float = Field(
+        0.05,
+        ge=0,
+        le=0.5,
+        description="share of the run over which cosine, linear and step rise to the peak",
+        json_schema_extra=note(group="optimizer"),
+    )
+    label_smoothing: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="share of each class target spread over the others; keeps logits small",
+        json_schema_extra=note(group="optimizer"),
+    )
+    clip_grad_norm: float | None = Field(
+        None, gt=0, description="scale gradients down to this norm", json_schema_extra=note(group="optimizer")
+    )
+    accumulate_batches: int = Field(
+        1,
+        ge=1,
+        le=4096,
+        description="batches whose gradients are averaged into one step",
+        json_schema_extra=note(unit="batches", group="optimizer"),
+    )
+    early_stopping_epochs: int | None = Field(
+        None,
+        ge=1,
+        description="end when validation did not improve for so many epochs",
+        json_schema_extra=note(unit="epochs", group="run"),
+    )
+    keep_best: bool = Field(
+        False, description="give the weights of the best validation instead of the last", json_schema_extra=note(group="run")
+    )
+    device: Device = Field("auto", description="auto takes MPS, then CUDA, then CPU", json_schema_extra=note(group="device"))
+    precision: Precision = Field(
+        "float32", description="float16 and bfloat16 are mixed precision", json_schema_extra=note(group="device")
+    )
+    threads: int | None = Field(
+        None,
+        ge=1,
+        le=1024,
+        description="CPU threads of each process; default all that it may use",
+        json_schema_extra=note(unit="threads", group="device"),
+    )
+    mps_fallback: bool = Field(
+        True,
+        description="run operators that MPS lacks on the CPU; off, they fail the job",
+        json_schema_extra=note(group="device"),
+    )
+    mps_high_watermark: float | None = Field(
+        None,
+        ge=0,
+        le=4,
+        description="hard limit of MPS memory as a multiple of what Metal recommends; 0 is none; default torch's 1.7",
+        json_schema_extra=note(group="device"),
+    )
+    mps_low_watermark: float | None = Field(
+        None,
+        ge=0,
+        le=4,
+        description="soft limit of MPS memory, at most the hard one; default torch's 1.4, or the hard one where that is less",
+        json_schema_extra=note(group="device"),
+    )
+    processes: int = Field(
+        1,
+        ge=1,
+        le=256,
+        description="data parallel processes on this machine, each with its own batch",
+        json_schema_extra=note(unit="processes", group="data parallel"),
+    )
+    nodes: int = Field(
+        1,
+        ge=1,
+        le=1024,
+        description="machines that take part; start the same spec on each",
+        json_schema_extra=note(unit="machines", group="data parallel"),
+    )
+    rendezvous: str | None = Field(
+        None,
+        description="host:port where the machines meet, on one of them",
+        json_schema_extra=note(group="data parallel"),
+    )
+    backend: Literal["auto", "gloo", "nccl"] = Field(
+        "auto",
+        description="how processes talk; auto takes nccl on CUDA, else gloo",
+        json_schema_extra=note(group="data parallel"),
+    )
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="seed of weights and sample order", json_schema_extra=note(group="run"))
+    deterministic: bool = Field(
+        False,
+        description="torch's deterministic algorithms only; an operator without one fails the job",
+        json_schema_extra=note(group="run"),
+    )
+    log_every_steps: int = Field(
+        20,
+        ge=1,
+        le=100_000,
+        description="losses are read from the device this often, and each half second when steps are slow",
+        json_schema_extra=note(unit="steps", group="run"),
+    )
+    time_every_steps: int = Field(
+        100,
+        ge=0,
+        le=1_000_000,
+        description="one step in so many is timed in its parts (data, forward, backward, optimizer); 0: none",
+        json_schema_extra=note(unit="steps", group="run"),
+    )
+    check_gradients: Literal["auto", "always"] = Field(
+        "auto",
+        description="look for NaN before each update: auto where that costs under a hundredth of the step, else now and then",
+        json_schema_extra=note(group="run"),
+    )
+    checkpoint_every_steps: int = Field(
+        500, ge=0, description="0: only at the end", json_schema_extra=note(unit="steps", group="run")
+    )
+    keep_checkpoints: int = Field(
+        3,
+        ge=1,
+        le=1000,
+        description="how many are kept, the newest first",
+        json_schema_extra=note(unit="checkpoints", group="run"),
+    )
