@@ -62,6 +62,9 @@ SECTIONS: dict[str, str] = {
     "experiments": "Experiments",
 }
 
+# Titles of scopes that are no section.
+SCOPES: dict[str, str] = {"board": "Charts", "watch": "Watch"}
+
 HARDWARE = (
     Action("hardware.back", ("escape",), "this machine", "Back from the recorded machine to this one", "recorded"),
     Action("hardware.details", ("enter",), "all readings", "Show every reading of this part: state, source, reason", "filled"),
@@ -149,26 +152,98 @@ CHOICE = (
 )
 
 TRAIN = (
-    Action("train.new", ("n",), "new training", "Open the form for a new training", "connected"),
     Action("train.pause", ("space",), "pause", "Pause at the next step", "can_pause"),
     Action("train.unpause", ("space",), "go on", "Go on with the paused training", "can_unpause"),
-    Action("train.checkpoint", ("k",), "checkpoint", "Save a checkpoint at the next step", "can_pause"),
     Action("train.resume", ("r",), "resume", "Go on from the last checkpoint", "can_resume"),
-    Action("train.cancel", ("ctrl+x",), "cancel", "Stop this training, after a question", "can_cancel"),
+    Action("train.checkpoint", ("k",), "checkpoint", "Save a checkpoint at the next step", "can_steer"),
+    Action("train.raise_rate", ("plus",), "lr up", "Multiply the learning rate by 1.25", "can_steer"),
+    Action("train.lower_rate", ("minus",), "lr down", "Divide the learning rate by 1.25", "can_steer"),
+    Action("train.stop", ("x",), "stop", "End well after this step, with the model saved; after a question", "can_steer"),
+    Action("train.new", ("n",), "new", "Open the form for a new training", "connected"),
+    Action("train.add", ("a",), "add run", "Draw another run beside this one, or take one away", "can_read"),
+    Action(
+        "train.settings", ("m",), "set lr", "Set the learning rate or the log interval to a number", "can_steer", footer=False
+    ),
+    Action("train.export", ("e",), "export", "Write the history as event file, CSV or JSON lines, or a script", "can_read"),
+    Action("train.details", ("enter",), "details", "Show all facts, alarms, checkpoints, result and log on a page", "shown"),
+    Action(
+        "train.cancel", ("ctrl+x",), "cancel", "Break off this training, leaving a checkpoint; after a question", "can_cancel"
+    ),
+    Action("train.watch", ("w",), "watch logs", "Watch what other trainers log below a folder", "connected"),
+    Action("train.copy", ("y",), "copy spec", "Copy the spec as TOML to the terminal's clipboard", "can_read", footer=False),
+)
+
+OVERLAY = (
+    Action("overlay.choose", ("enter", "space"), "draw or take away", "Draw this run, or take it from the chart"),
+    Action("overlay.up", ("up",), "up", "Select the run above", footer=False),
+    Action("overlay.down", ("down",), "down", "Select the run below", footer=False),
+    Action("overlay.close", ("escape",), "close", "Back to the screen"),
+)
+
+BOARD = (
+    Action("board.metrics", ("v",), "more metrics", "Show the next metrics in the charts", "has_more_metrics"),
+    Action("board.smooth", ("s",), "smooth", "Smooth the curves: not, a little, more, much", "has_curves"),
+    Action("board.log", ("l",), "log", "Draw the values on a logarithmic scale, or a linear one", "has_curves"),
+    Action("board.zoom_in", ("z",), "zoom", "Show half as much around the cursor, or up to the latest value", "has_curves"),
+    Action("board.zoom_out", ("Z",), "zoom out", "Show twice as much", "is_zoomed", footer=False),
+    Action("board.whole", ("0",), "whole", "Show the whole run again", "is_zoomed"),
+    Action("board.cursor", ("c",), "cursor", "Read the values of every curve at a place, or stop reading", "has_curves"),
+    Action("board.axis", ("t",), "time", "Draw over steps, or over the time since each run began", "can_switch_axis"),
+    Action(
+        "board.left",
+        ("left",),
+        "left",
+        "Move the cursor to the left; without a cursor, the part shown",
+        "has_curves",
+        footer=False,
+    ),
+    Action(
+        "board.right",
+        ("right",),
+        "right",
+        "Move the cursor to the right; without a cursor, the part shown",
+        "has_curves",
+        footer=False,
+    ),
+    Action("board.begin", ("home",), "begin", "Go to the first value", "has_curves", footer=False),
+    Action("board.end", ("end",), "end", "Go to the latest value", "has_curves", footer=False),
+)
+
+WATCH = (
+    Action("watch.mark", ("space",), "mark", "Mark this run to draw it with the other marked ones, up to eight", "filled"),
+    Action("watch.alone", ("enter",), "alone", "Draw this run only", "filled"),
+)
+
+# Behind the keys of the charts.
+WATCH_MORE = (
+    Action("watch.open", ("o",), "other folder", "Watch the runs of another folder", "connected"),
+    Action("watch.back", ("escape",), "back", "Back to the trainings"),
+    Action("watch.up", ("up",), "up", "Select the run above", footer=False),
+    Action("watch.down", ("down",), "down", "Select the run below", footer=False),
+    Action("watch.page_up", ("pageup",), "page up", "Go up by a page", footer=False),
+    Action("watch.page_down", ("pagedown",), "page down", "Go down by a page", footer=False),
 )
 
 CONVERT = (
-    Action("convert.new", ("n",), "new conversion", "Open the form for a new conversion", "connected"),
-    Action("convert.edit", ("e",), "change and run", "Open the form with the values of this conversion", "can_edit"),
-    Action("convert.inspect", ("i",), "look inside", "Show the tensors of the converted model", "can_inspect"),
-    Action("convert.quantize", ("z",), "quantize", "Store the converted model in eight bits", "can_inspect"),
+    Action("convert.new", ("n",), "new", "Open the form for a new conversion", "connected"),
+    Action("convert.edit", ("e",), "change", "Open the form with the values of this conversion", "can_edit"),
+    Action("convert.cancel", ("ctrl+x",), "cancel", "Stop this conversion, after a question", "can_cancel"),
+    Action("convert.repair", ("r",), "repair", "Convert again, keeping in float32 what breaks in float16", "can_repair"),
+    Action("convert.trust", ("t",), "trust the file", "Say yes to the file that was not loaded; convert again", "can_trust"),
+    Action("convert.half", ("f",), "float16", "Show every value that breaks in float16, with a remedy", "has_losses"),
+    Action("convert.hints", ("h",), "hints", "Show what is known about the Neural Engine, with source and date", "has_hints"),
+    Action(
+        "convert.message", ("m",), "messages", "Show the converters' own words: the error, and what they printed", "can_read_log"
+    ),
+    Action("convert.inspect", ("o", "i"), "open", "Open the converted model on the Models screen", "can_inspect"),
+    Action("convert.quantize", ("z",), "quantize", "Store the converted model in eight bits", "can_quantize"),
+    Action("convert.copy", ("y",), "copy", "Copy the command line that does the same to the terminal's clipboard", "can_copy"),
     Action("convert.older", ("left",), "older", "Show the conversion before this one", "has_older"),
     Action("convert.newer", ("right",), "newer", "Show the conversion after this one", "has_newer"),
-    Action("convert.cancel", ("ctrl+x",), "cancel", "Stop this conversion, after a question", "can_cancel"),
-    Action("convert.up", ("up",), "up", "Scroll up", footer=False),
-    Action("convert.down", ("down",), "down", "Scroll down", footer=False),
-    Action("convert.page_up", ("pageup",), "page up", "Scroll up by a page", footer=False),
-    Action("convert.page_down", ("pagedown",), "page down", "Scroll down by a page", footer=False),
+    Action("convert.up", ("up",), "up", "Scroll up", "shown", footer=False),
+    Action("convert.down", ("down",), "down", "Scroll down", "shown", footer=False),
+    Action("convert.page_up", ("pageup",), "page up", "Scroll up by a page", "shown", footer=False),
+    Action("convert.page_down", ("pagedown",), "page down", "Scroll down by a page", "shown", footer=False),
 )
 
 LAB = (
@@ -226,6 +301,8 @@ FORM = (
     Action("form.run", ("enter", "ctrl+r"), "run", "Check the values and run"),
     Action("form.previous", ("up",), "field above", "Go to the field above"),
     Action("form.next", ("down",), "field below", "Go to the field below"),
+    Action("form.next_group", ("pagedown",), "next group", "Go to the next group of fields"),
+    Action("form.previous_group", ("pageup",), "group before", "Go to the group of fields before", footer=False),
     Action("form.close", ("escape",), "close", "Leave the form as it was"),
 )
 
@@ -264,6 +341,10 @@ ACTIONS: tuple[Action, ...] = (
     *RESULT,
     *CHOICE,
     *TRAIN,
+    *OVERLAY,
+    *WATCH,
+    *BOARD,
+    *WATCH_MORE,
     *CONVERT,
     *LAB,
     *EXPERIMENTS,

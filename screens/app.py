@@ -15,7 +15,7 @@ from textual.events import Mount
 from textual.screen import Screen
 from textual.signal import Signal
 
-from screens.actions import SECTIONS, actions_of, applies, bindings, key_name
+from screens.actions import SCOPES, SECTIONS, actions_of, applies, bindings, key_name
 from screens.link import Connect, EngineFound, EngineLost, JobsChanged, keep_connected
 from screens.theme import DARK, OWN_VARIABLES, PLAIN
 
@@ -55,6 +55,8 @@ def _screen(section: str) -> Callable[[], Screen[None]]:
 class ExplorerApp(App[None]):
     """Give it a way to connect; it connects after the first paint and again whenever the engine is lost.
 
+    With `watch` it opens on the runs that any trainer logs at or below that path.
+
     Screens read `engine`, `jobs` (by ID, oldest first) and `inventory`, and hear of changes through the three signals.
     """
 
@@ -64,10 +66,11 @@ class ExplorerApp(App[None]):
     DEFAULT_MODE = "hardware"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app")]
 
-    def __init__(self, connect: Connect) -> None:
+    def __init__(self, connect: Connect, watch: str | None = None) -> None:
         # Textual chooses its colour filter while it starts, before a theme can be set.
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
         self._connect_engine = connect
+        self._watched = watch
         self.register_theme(DARK)
         self.register_theme(PLAIN)
         self.theme = PLAIN.name if self.no_color else DARK.name
@@ -92,7 +95,12 @@ class ExplorerApp(App[None]):
             loop.add_signal_handler(name, self.exit)
         self.call_after_refresh(self._begin)
 
-    def _begin(self) -> None:
+    async def _begin(self) -> None:
+        if self._watched is not None:
+            from screens.watch import WatchScreen
+
+            await self.switch_mode("train")
+            await self.push_screen(WatchScreen(self._watched))
         self.run_worker(keep_connected(self._connect_engine, self.post_message), group="link", exclusive=True)
 
     def on_engine_found(self, message: EngineFound) -> None:
@@ -154,7 +162,7 @@ class ExplorerApp(App[None]):
     def action_keys(self) -> None:
         from screens.help import HelpScreen
 
-        self.push_screen(HelpScreen(getattr(self.screen, "SECTION", "")))
+        self.push_screen(HelpScreen(*self._scopes(self.screen)))
 
     def action_leave(self) -> None:
         self.exit(message=self._farewell())
@@ -168,14 +176,19 @@ class ExplorerApp(App[None]):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         return applies(self, "app", action)
 
+    @staticmethod
+    def _scopes(screen: Screen[Any]) -> tuple[str, ...]:
+        """The scopes of a screen's actions: its section, and what it shows."""
+        return (getattr(screen, "SECTION", ""), *getattr(screen, "MORE_SECTIONS", ()))
+
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """The palette: every action of the registry that applies now, named `Section: label`."""
-        section = getattr(screen, "SECTION", "")
-        for scope, node in ((section, screen), ("app", self)):
+        nodes: list[tuple[str, Screen[Any] | App[None]]] = [(scope, screen) for scope in self._scopes(screen)]
+        for scope, node in (*nodes, ("app", self)):
             for action in actions_of(scope):
                 if action.id == "app.palette" or not applies(node, scope, action.method):
                     continue
-                title = SECTIONS.get(scope, "explorer")
+                title = SECTIONS.get(scope, SCOPES.get(scope, "explorer"))
                 name = f"{title}: {action.label}  ({key_name(action.keys[0])})"
                 yield SystemCommand(name, action.help, _runner(self, action.textual_action, node))
 
@@ -190,8 +203,8 @@ def _runner(app: App[None], action: str, node: Screen[Any] | App[None]) -> Calla
     return run
 
 
-def run(connect: Connect, mouse: bool = True) -> int:
-    """Show the screens until the user leaves; gives the process's exit code."""
-    app = ExplorerApp(connect)
+def run(connect: Connect, mouse: bool = True, watch: str | None = None) -> int:
+    """Show the screens until the user leaves, first the runs at or below `watch` if given; gives the process's exit code."""
+    app = ExplorerApp(connect, watch)
     app.run(mouse=mouse)
     return app.return_code or 0

@@ -23,6 +23,7 @@ from textual.worker import Worker
 from explorer.errors import ExplorerError
 from screens.actions import applies
 from screens.link import LOST, batches
+from screens.narrow import NarrowCompositor
 from screens.widgets.bars import KeyBar, TopBar
 
 if TYPE_CHECKING:
@@ -44,6 +45,10 @@ class ExplorerScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-narrow"), (100, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS: list[tuple[int, str]] | None = [(0, "-short"), (32, "-tall")]  # noqa: RUF012
     AUTO_FOCUS = ""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._compositor = NarrowCompositor()
 
     @property
     def explorer(self) -> ExplorerApp:

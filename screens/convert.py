@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -14,20 +14,27 @@ from textual.message import Message
 
 from explorer.schemas.events import Event
 from explorer.schemas.jobs import JobRemoved, JobSummary
-from explorer.schemas.results import ConvertResult
-from explorer.schemas.specs import ConvertSpec, QuantizeSpec, Spec
+from explorer.schemas.specs import Spec
 from screens.actions import bindings
-from screens.convert_words import asked_rows, head_rows, proof_part, route_part
+from screens.convert_asked import asked_paragraph, asked_rows, made_rows
+from screens.convert_keys import ConvertKeys
+from screens.convert_words import apart, body_rows, head_rows
 from screens.job_detail import JobDetail
-from screens.submitting import Submitting
 from screens.widgets.lines import Lines
 
 if TYPE_CHECKING:
     from explorer.engine.client import Engine
     from explorer.schemas.jobs import EngineStatus
+    from explorer.schemas.readings import Inventory
 
-EMPTY = "No conversion yet.  Press n for a new one; its form starts from your latest training."
-ASKED_ROOM = 44
+EMPTY = (
+    "No conversion yet.  Press n for a new one, from your latest training.",
+    "",
+    "A conversion says beforehand what will fail, tries several ways and proves",
+    "what it wrote, ONNX and Core ML alike: its outputs beside those of the",
+    "torch model, on this machine. One that differs fails, and you read where.",
+)
+SIDE_ROOM = 42
 
 
 @dataclass
@@ -53,7 +60,7 @@ class StatusRead(Message):
     status: EngineStatus
 
 
-class ConvertScreen(Submitting):
+class ConvertScreen(ConvertKeys):
     """Shows one conversion: the latest until an older one is chosen."""
 
     SECTION = "convert"
@@ -62,32 +69,19 @@ class ConvertScreen(Submitting):
 
     def __init__(self) -> None:
         super().__init__()
-        self.detail: JobDetail | None = None
         self._chosen = False
         self._home = ""
 
     def compose_body(self) -> ComposeResult:
         yield Lines(["", ""], id="head")
-        yield Lines([EMPTY], id="empty")
+        yield Lines(EMPTY, id="empty")
         with Container(id="body"):
-            with VerticalScroll(id="main", can_focus=False):
-                yield Lines([], id="proof")
             with VerticalScroll(id="side", can_focus=False):
                 yield Lines([], id="asked")
+            with VerticalScroll(id="main", can_focus=False):
+                yield Lines([], id="proof")
 
     # What applies now, for `when` of actions
-
-    @property
-    def can_edit(self) -> bool:
-        return self.connected and self.detail is not None and self.detail.spec is not None
-
-    @property
-    def can_inspect(self) -> bool:
-        return self.connected and self.detail is not None and self.detail.job.state == "done"
-
-    @property
-    def can_cancel(self) -> bool:
-        return self.connected and self.detail is not None and self.detail.job.active
 
     @property
     def has_older(self) -> bool:
@@ -97,6 +91,10 @@ class ConvertScreen(Submitting):
     def has_newer(self) -> bool:
         return self.detail is not None and self._place() < len(self._conversions()) - 1
 
+    @property
+    def shown(self) -> bool:
+        return self.detail is not None
+
     # What comes in
 
     def engine_changed(self, engine: Engine | None) -> None:
@@ -105,6 +103,9 @@ class ConvertScreen(Submitting):
             if self.detail is not None:
                 self._follow(self.detail)
         self._pick()
+        self._draw()
+
+    def inventory_changed(self, inventory: Inventory) -> None:
         self._draw()
 
     def jobs_changed(self, changes: list[JobSummary | JobRemoved]) -> None:
@@ -142,35 +143,11 @@ class ConvertScreen(Submitting):
 
     # What a person does
 
-    def action_new(self) -> None:
-        self.ask_spec("New conversion", ConvertSpec, self._latest_training())
-
-    def action_edit(self) -> None:
-        if self.detail is not None and self.detail.spec is not None:
-            self.ask_spec("New conversion", ConvertSpec, self.detail.spec.model_dump(exclude={"kind"}))
-
-    async def action_inspect(self) -> None:
-        from screens.model_page import ModelPage
-        from screens.models import ModelsScreen
-
-        source = f"job:{self.detail.job.id}" if self.detail is not None else ""
-        await self.app.switch_mode("models")
-        if isinstance(self.app.screen, ModelsScreen | ModelPage):
-            self.app.screen.open_source(source)
-
-    def action_quantize(self) -> None:
-        if self.detail is not None:
-            self.ask_spec("Quantize", QuantizeSpec, {"source": f"job:{self.detail.job.id}"})
-
     def action_older(self) -> None:
         self._step(-1)
 
     def action_newer(self) -> None:
         self._step(1)
-
-    def action_cancel(self) -> None:
-        if self.detail is not None:
-            self.ask_cancel(self.detail.job)
 
     def action_up(self) -> None:
         self.query_one("#main").scroll_relative(y=-1, animate=False)
@@ -185,12 +162,6 @@ class ConvertScreen(Submitting):
         self.query_one("#main").scroll_page_down(animate=False)
 
     # What is shown
-
-    def _latest_training(self) -> dict[str, Any]:
-        """The newest trained or pruned model as a source, else nothing."""
-        made = [job for job in self.explorer.jobs.values() if job.kind in ("train", "prune") and job.state == "done"]
-        latest = max(made, key=lambda job: job.created, default=None)
-        return {} if latest is None else {"source": f"job:{latest.id}"}
 
     def _conversions(self) -> list[JobSummary]:
         return sorted((job for job in self.explorer.jobs.values() if job.kind == "convert"), key=lambda job: job.created)
@@ -214,7 +185,8 @@ class ConvertScreen(Submitting):
     def _show(self, job: JobSummary) -> None:
         self.detail = JobDetail(self.explorer.jobs.get(job.id, job))
         self._follow(self.detail)
-        self.query_one("#main").scroll_home(animate=False)
+        for part in ("#main", "#side"):
+            self.query_one(part).scroll_home(animate=False)
         self._draw()
 
     def _follow(self, detail: JobDetail) -> None:
@@ -234,12 +206,17 @@ class ConvertScreen(Submitting):
         if detail is None:
             return
         found = len(self._conversions())
-        self.query_one("#head", Lines).show(head_rows(detail, f" · {self._place() + 1} of {found}" if found > 1 else ""))
+        place = f" · {self._place() + 1} of {found}" if found > 1 else ""
+        self.query_one("#head", Lines).show(head_rows(detail, place, max(30, self.size.width - 2)))
         wide = self.has_class("-wide")
-        width = max(30, self.size.width - (ASKED_ROOM if wide else 0) - 4)
-        asked = asked_rows(detail.spec, self.explorer.jobs) if isinstance(detail.spec, ConvertSpec) else []
-        proof, route = proof_part(detail, width, self._home), route_part(detail, width)
-        running = not isinstance(detail.result, ConvertResult) and detail.failure is None
-        parts = [*route, *proof] if running else [*proof, *route]
-        self.query_one("#proof", Lines).show(parts if wide else [*parts, Content(""), *asked])
-        self.query_one("#asked", Lines).show(asked if wide else [])
+        width = max(30, self.size.width - (SIDE_ROOM if wide else 0) - 3)
+        proof = body_rows(detail, width, self._home, self.prove)
+        asked = self._asked_part(SIDE_ROOM - 4 if wide else width, wide)
+        made = made_rows(self.result, SIDE_ROOM - 4 if wide else width)
+        self.query_one("#proof", Lines).show(apart(proof) if wide else apart(asked, proof, made))
+        self.query_one("#asked", Lines).show(apart(asked, made) if wide else [])
+
+    def _asked_part(self, width: int, wide: bool) -> list[Content]:
+        if self.asked is None:
+            return []
+        return (asked_rows if wide else asked_paragraph)(self.asked, self.explorer.jobs, width)

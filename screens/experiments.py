@@ -14,7 +14,6 @@ from textual.message import Message
 
 from explorer.errors import ExplorerError
 from explorer.schemas.jobs import JobRemoved, JobSummary
-from explorer.schemas.specs import Spec, spec_to_toml
 from screens.actions import bindings
 from screens.compare import compare_rows
 from screens.job_detail import JobDetail, read_detail
@@ -59,13 +58,6 @@ class Repeated(Message):
     """The engine took a job like another."""
 
     job: JobSummary
-
-
-@dataclass
-class SpecCopied(Message):
-    """The spec of the selected job, for the clipboard."""
-
-    spec: Spec
 
 
 @dataclass
@@ -180,10 +172,6 @@ class ExperimentsScreen(Submitting):
             f"{message.job.kind} {message.job.model} runs again as job {short_id(message.job.id)}", markup=False, timeout=4
         )
 
-    def on_spec_copied(self, message: SpecCopied) -> None:
-        self.app.copy_to_clipboard(spec_to_toml(message.spec))
-        self.notify("spec sent to the terminal's clipboard; enter shows it to select by hand", timeout=4)
-
     def on_removed(self, message: Removed) -> None:
         if message.ids:
             self.notify(f"{_jobs(len(message.ids))} removed", timeout=3)
@@ -232,8 +220,8 @@ class ExperimentsScreen(Submitting):
             self.ask_cancel(self.selected)
 
     def action_copy(self) -> None:
-        if self.selected is not None and self.engine is not None:
-            self.ask(self.engine.spec(self.selected.id), SpecCopied, group="copy")
+        if self.selected is not None:
+            self.copy_spec(self.selected)
 
     def action_remove(self) -> None:
         from screens.dialogs import ConfirmDialog

@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from screens.actions import SECTIONS, Action, actions_of, bindings, key_name
+from screens.actions import SCOPES, SECTIONS, Action, actions_of, bindings, key_name
 from screens.widgets.bars import KeyBar
 from screens.widgets.lines import Lines
 
@@ -23,16 +23,17 @@ class HelpScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("help")]
 
-    def __init__(self, section: str) -> None:
+    def __init__(self, *sections: str) -> None:
         super().__init__()
-        self.section = section
+        self.sections = sections
 
     def compose(self) -> ComposeResult:
         with VerticalScroll(id="help"):
-            if actions_of(self.section):
-                yield Static(SECTIONS.get(self.section, self.section), classes="heading")
-                yield Lines([_line(action) for action in actions_of(self.section)])
-                yield Static("")
+            for section in self.sections:
+                if actions_of(section):
+                    yield Static(SECTIONS.get(section, SCOPES.get(section, section)), classes="heading")
+                    yield Lines([_line(action) for action in actions_of(section)])
+                    yield Static("")
             yield Static("Everywhere", classes="heading")
             yield Lines([_line(action) for action in actions_of("app")])
             yield Static("")

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from explorer.errors import ExplorerError
 from screens.actions import applies, bindings
-from screens.text import clock, percent
+from screens.text import clock, duration, percent
 from screens.widgets.bars import KeyBar
 from screens.widgets.row_list import Row, RowList
 
@@ -109,8 +109,10 @@ class JobsScreen(ModalScreen[None]):
 def job_line(job: JobSummary) -> Content:
     """When, what, which model, state and progress in one row."""
     text = f"{clock(job.created)}  {job.kind:<9} {job.model[:20]:<21}{job.state:<10}"
+    left = f"{duration(job.seconds_left)} left  " if job.seconds_left is not None else ""
     said = job.message or job.headline
-    return Content.assemble(text, (f"{bar(job.progress)} {percent(job.progress):>5}  ", "$primary"), (said, "$muted"))
+    share = (f"{bar(job.progress)} {percent(job.progress):>5}  ", "$primary")
+    return Content.assemble(text, share, left, (said, "$muted"))
 
 
 def bar(share: float | None) -> str:

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from textual.content import Content
 
+from explorer.schemas.convert_result import EvaluateResult, HintsResult, OperatorsResult, ProveResult
 from explorer.schemas.events import Failure, Finding
 from explorer.schemas.results import (
     BenchmarkResult,
     CeilingsResult,
     Check,
     ConvertResult,
+    ExportResult,
     JobResult,
     PruneResult,
     QuantizeResult,
@@ -20,8 +22,10 @@ from explorer.schemas.results import (
 )
 from explorer.schemas.specs import Spec
 from screens.ceiling_words import ceiling_facts
+from screens.convert_result_words import core_ml_facts
 from screens.model_result_words import model_facts
 from screens.text import NONE, bytes_, count, duration, number, percent
+from screens.train_result_words import trained_facts
 
 SIGNS = {"info": "·", "warning": "!", "error": "✗"}
 STYLES = {"info": "$muted", "warning": "$warning", "error": "$error"}
@@ -32,12 +36,11 @@ def result_facts(result: JobResult) -> list[tuple[str, str]]:
     """Labels and values of a result, the figure that people look for first on top."""
     match result:
         case TrainResult():
-            metrics = [(name.replace("_", " "), number(value)) for name, value in result.metrics.items()]
-            device = f"{result.device} ({result.device_reason})" if result.device_reason else result.device
-            alarms = [("alarms", "; ".join(result.alarms))] if result.alarms else []
-            return [*metrics, *_run(result), ("device", device), *alarms]
+            return trained_facts(result)
         case ConvertResult():
             return [*map(check_fact, result.checks), ("bytes", bytes_(result.bytes)), ("took", duration(result.seconds))]
+        case EvaluateResult() | OperatorsResult() | HintsResult() | ProveResult():
+            return core_ml_facts(result)
         case QuantizeResult():
             return _quantized(result)
         case PruneResult():
@@ -46,6 +49,8 @@ def result_facts(result: JobResult) -> list[tuple[str, str]]:
             return _benchmarked(result)
         case CeilingsResult():
             return ceiling_facts(result)
+        case ExportResult():
+            return _exported(result)
         case _:
             return model_facts(result)
 
@@ -151,12 +156,10 @@ def plain(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _run(result: TrainResult) -> list[tuple[str, str]]:
-    return [
-        ("steps", count(result.steps)),
-        ("took", duration(result.seconds)),
-        ("parameters", count(result.parameters)),
-    ]
+def _exported(result: ExportResult) -> list[tuple[str, str]]:
+    values = f"{count(result.values)} over {count(result.steps)} steps: {', '.join(result.names)}"
+    written = [("written", f"{result.output}, {bytes_(result.bytes)}"), ("of", result.source)]
+    return [*written, *([("values", values)] if result.names else [])]
 
 
 def _quantized(result: QuantizeResult) -> list[tuple[str, str]]:

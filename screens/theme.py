@@ -4,6 +4,17 @@ from dataclasses import replace
 
 from textual.theme import BUILTIN_THEMES, Theme
 
+# Curves beside the first one, which has the primary colour.
+SERIES = {
+    "series-2": "#d7af87",
+    "series-3": "#87d787",
+    "series-4": "#d787d7",
+    "series-5": "#ff875f",
+    "series-6": "#d7d75f",
+    "series-7": "#afafff",
+    "series-8": "#bcbcbc",
+}
+
 # Greys have R=G=B: other greys turn blue or teal when a terminal rounds them to 256 colours.
 DARK = Theme(
     name="explorer-dark",
@@ -21,7 +32,8 @@ DARK = Theme(
     variables={
         "muted": "#8a8a8a",
         "rule": "#444444",
-        "series-2": "#d7af87",
+        "faint": "#585858",
+        **SERIES,
         "border": "#444444",
         "border-blurred": "#303030",
         "block-cursor-background": "#303030",
@@ -49,8 +61,9 @@ PLAIN = replace(
     ANSI,
     name="explorer-plain",
     variables=ANSI.variables
-    | {"muted": "ansi_default", "rule": "ansi_bright_black", "series-2": "ansi_yellow", "block-cursor-text-style": "reverse"},
+    | {"muted": "ansi_default", "rule": "ansi_bright_black", "faint": "ansi_bright_black", "block-cursor-text-style": "reverse"}
+    | dict(zip(SERIES, (f"ansi_{name}" for name in ("yellow", "green", "magenta", "red", "cyan", "blue", "white")), strict=True)),
 )
 
 # Variables of our own, for themes that do not set them.
-OWN_VARIABLES = {"muted": "#8a8a8a", "rule": "#444444", "series-2": "#d7af87"}
+OWN_VARIABLES = {"muted": "#8a8a8a", "rule": "#444444", "faint": "#585858"} | SERIES

@@ -1,188 +1,213 @@
-"""What is known of one training from its events, without any widget."""
+"""What is known of one training from its history and its events, without any widget."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from explorer.schemas.events import Artifact, Event, Failure, Finding, Log, Metric, Progress, Result, State
-from explorer.schemas.jobs import JobSummary
-from screens.text import count, duration, number, percent
+from explorer.schemas.events import FINAL_STATES, Artifact, Event, Failure, Finding, Log, Metric, Progress, Result, State
 
-LEARNING_RATE = ("learning_rate", "lr")
-SPEED = ("samples_per_s", "samples_per_second")
-GRADIENT = ("grad_norm", "gradient_norm")
-RATE_WINDOW = 40
+if TYPE_CHECKING:
+    from explorer.schemas.curves import RunCurves
+    from explorer.schemas.jobs import JobSummary
+    from explorer.schemas.train_spec import TrainSpec
+
+HELD_OUT = "val_"
 DEVICE_WORDS = "training on "
-LOG_LINES = 30
+RATE_FACTOR = re.compile(r"^learning rate .*\(([\d.]+(?:e[+-]?\d+)?) of the schedule\)")
+LOG_LINES = 60
+SMOOTHING = 0.95
+HIGHER_IS_BETTER = ("acc", "f1", "auc", "precision", "recall", "score", "iou", "r2", "bleu")
+SAME_RATE = math.log(1.1)  # a schedule moves the rate by less from one reading to the next
 
 
 @dataclass
-class Curve:
-    """Where a metric is drawn: on the loss or the accuracy chart, under which name, dotted when held out."""
+class Best:
+    """The best value of a held-out metric and the step it was reached at."""
 
-    chart: str
-    name: str
-    held_out: bool
-
-
-def curve(metric: str) -> Curve | None:
-    """The curve of a metric by its name, such as `val_loss` or `train/accuracy`; None when it is not drawn."""
-    chart = "loss" if "loss" in metric else "accuracy" if "acc" in metric else ""
-    if not chart:
-        return None
-    held_out = any(word in metric for word in ("val", "test", "held"))
-    return Curve(chart, "val" if held_out else "train", held_out)
+    value: float
+    step: int
 
 
 @dataclass
 class Run:
-    """One training: feed it events in their order, read what to show."""
+    """One training: feed it its history once, then events in their order; read what to show."""
 
     job: JobSummary
+    spec: TrainSpec | None = None
     last_seq: int = 0
-    done: float = 0.0
-    total: float | None = None
-    unit: str = "steps"
-    message: str = ""
+    progress: Progress | None = None
     device: str = ""
     reason: str = ""
     latest: dict[str, float] = field(default_factory=dict)
-    best: dict[str, float] = field(default_factory=dict)
-    points: list[Metric] = field(default_factory=list)
-    notes: deque[str] = field(default_factory=lambda: deque(maxlen=LOG_LINES))
-    checkpoints: list[Artifact] = field(default_factory=list)
+    smoothed: float | None = None
+    checkpoints: dict[int, Artifact] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
+    notes: deque[str] = field(default_factory=lambda: deque(maxlen=LOG_LINES))
     failure: Failure | None = None
     result: dict[str, object] | None = None
-    _pace: deque[tuple[float, float]] = field(default_factory=lambda: deque(maxlen=RATE_WINDOW))
+    asked_rate: float = 1.0
+    rate_factor: float = 1.0
+    _held_out: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
+    _last_step: dict[str, int] = field(default_factory=dict)
 
-    def take(self, events: Iterable[Event]) -> list[Metric]:
-        """Learn from events; gives the metrics among them, for the charts."""
-        found = []
+    @property
+    def source(self) -> str:
+        """What its curves are asked for by."""
+        return f"job:{self.job.id}"
+
+    def remember(self, curves: RunCurves) -> None:
+        """Learn from the history, which holds each curve's extremes and last value; what events said since is newer."""
+        live, self._held_out = self._held_out, {}
+        for curve in curves.curves:
+            self._values(curve.name, [int(x) for x in curve.xs], curve.ys)
+            if curve.last is not None:
+                self.latest.setdefault(curve.name, curve.last)
+        for name, values in live.items():
+            self._values(name, [step for step, _ in values], [value for _, value in values])
+
+    def take(self, events: Iterable[Event]) -> list[Metric | int]:
+        """Learn from events; gives what the charts need: metrics, and steps to which they go back."""
+        found: list[Metric | int] = []
         for event in events:
             self.last_seq = max(self.last_seq, event.seq)
             if isinstance(event, Metric):
+                back = self._steps_back(event)
+                found += [event] if back is None else [back, event]
                 self._metric(event)
-                found.append(event)
             else:
                 self._other(event)
         return found
 
     @property
     def seconds_left(self) -> float | None:
-        """From the pace of the last progress events; None while it cannot be told or nothing moves."""
-        if self.total is None or len(self._pace) < 2 or self.job.state != "running":
-            return None
-        (start_s, start), (end_s, end) = self._pace[0], self._pace[-1]
-        if end <= start or end_s <= start_s:
-            return None
-        return (self.total - end) * (end_s - start_s) / (end - start)
+        """What the worker last thought; None while nothing moves."""
+        return self.progress.seconds_left if self.progress is not None and self.job.state == "running" else None
 
-    def headline(self) -> list[str]:
-        """Model, state, device with why, job; and how far it is."""
-        job = self.job
-        where = self.device or self.reason or job.headline
-        first = " · ".join(part for part in (job.model, job.state, f"job {job.id}", where) if part)
-        total = f" / {count(self.total)}" if self.total else ""
-        speed = self._first(SPEED)
-        parts = [
-            f"{self.unit.rstrip('s') or 'step'} {count(self.done)}{total}",
-            f"{count(speed)} samples/s" if speed is not None else "",
-            f"{duration(self.seconds_left)} left" if self.seconds_left is not None else self._elapsed(),
-            self.message,
-        ]
-        return [first, " · ".join(part for part in parts if part)]
+    @property
+    def step(self) -> float:
+        """Steps done."""
+        return self.progress.done if self.progress is not None else 0.0
 
-    def facts(self) -> list[tuple[str, str]]:
-        """Labels and values for the side of the charts."""
-        losses, accuracies = self._named("loss"), self._named("accuracy")
-        facts = [
-            ("loss", number(losses.get("train", losses.get("val")))),
-            ("loss val", number(losses.get("val"))),
-            ("accuracy val", percent(accuracies.get("val", accuracies.get("train")), 1)),
-            ("best val", percent(self.best.get("accuracy"), 1) if "accuracy" in self.best else number(self.best.get("loss"))),
-            ("learning rate", number(self._first(LEARNING_RATE))),
-            ("samples/s", count(self._first(SPEED))),
-            ("time left", duration(self.seconds_left)),
-            ("state", self.job.state),
-            ("checkpoint", self.checkpoints[-1].name if self.checkpoints else "none yet"),
-        ]
-        gradient = self._first(GRADIENT)
-        return facts if gradient is None else [*facts[:5], ("gradient norm", number(gradient)), *facts[5:]]
+    @property
+    def total(self) -> float | None:
+        return self.progress.total if self.progress is not None else None
 
-    def trouble(self) -> list[str]:
-        """For a failed or lost training: cause, remedy and the end of its log."""
-        if self.job.state not in ("failed", "lost"):
-            return []
-        failure = self.failure
-        message = failure.message if failure else self.reason or self.job.headline or "its worker is gone"
-        lines = [f"✗ {self.job.state}: {message}"]
-        if failure and failure.cause and failure.cause not in message:
-            lines.append(f"cause   {failure.cause}")
-        remedy = (failure.remedy if failure else "") or ("r goes on from the last checkpoint" if self.job.resumable else "")
-        if remedy:
-            lines.append(f"remedy  {remedy}")
-        return lines + [f"  {line}" for line in (failure.log_tail if failure else list(self.notes))[-6:]]
+    @property
+    def extent(self) -> float | None:
+        """The steps that the charts span: all that are planned while it may go on, else those that were done."""
+        return self.total if self.job.active or self.job.resumable else self.step or None
+
+    @property
+    def alarms(self) -> list[Finding]:
+        """What a person should look at, oldest first."""
+        return [found for found in self.findings if found.severity != "info"]
+
+    @property
+    def best(self) -> dict[str, Best]:
+        """The best value of each held-out metric."""
+        return {name: best for name, values in self._held_out.items() if (best := best_of(name, values)) is not None}
+
+    @property
+    def rate(self) -> float | None:
+        """The learning rate, with what was asked for and has not come back yet."""
+        rate = self.latest.get("lr")
+        return None if rate is None else rate * self.asked_rate
+
+    def ask_rate(self, factor: float) -> None:
+        """Another factor on the learning rate was asked for."""
+        self.asked_rate *= factor
+        self.rate_factor *= factor
 
     def _metric(self, event: Metric) -> None:
-        self.points.append(event)
         for name, values in event.values.items():
-            if not values:
-                continue
-            self.latest[name] = values[-1]
-            place = curve(name)
-            if place is not None and place.held_out:
-                self._keep_best(place.chart, values)
+            if values:
+                if name == "lr":
+                    self._rate_came(values)
+                self.latest[name] = values[-1]
+                self._last_step[name] = event.steps[-1]
+                self._values(name, event.steps, values)
 
-    def _keep_best(self, chart: str, values: list[float]) -> None:
-        better = max if chart == "accuracy" else min
-        finite = [value for value in values if math.isfinite(value)]
-        if finite:
-            self.best[chart] = better([*finite, self.best[chart]] if chart in self.best else finite)
+    def _values(self, name: str, steps: list[int], values: list[float]) -> None:
+        if name == "loss":
+            for value in values:
+                if math.isfinite(value):
+                    self.smoothed = value if self.smoothed is None else SMOOTHING * self.smoothed + (1 - SMOOTHING) * value
+        if name.startswith(HELD_OUT):
+            known = self._held_out.setdefault(name, [])
+            last = known[-1][0] if known else 0
+            known += [(step, value) for step, value in zip(steps, values, strict=True) if step > last]
+
+    def _rate_came(self, values: list[float]) -> None:
+        """Count off what was asked for when the rate jumps."""
+        before = self.latest.get("lr")
+        for value in values:
+            if before and value > 0 and self.asked_rate != 1 and abs(jump := math.log(value / before)) > SAME_RATE:
+                left = math.log(self.asked_rate) - jump
+                self.asked_rate = math.exp(left) if abs(left) > SAME_RATE else 1.0
+            before = value
+
+    def _steps_back(self, event: Metric) -> int | None:
+        """The step behind which an interrupted training goes on; what was said beyond it is forgotten."""
+        last = [self._last_step[name] for name in event.values if name in self._last_step]
+        if not last or not event.steps or event.steps[0] >= min(last):
+            return None
+        back = event.steps[0] - 1
+        self._last_step = {name: min(step, back) for name, step in self._last_step.items()}
+        self._held_out = {name: [item for item in values if item[0] <= back] for name, values in self._held_out.items()}
+        return back
 
     def _other(self, event: Event) -> None:
         if isinstance(event, Progress):
-            self._progress(event)
+            self.progress = event
         elif isinstance(event, State):
-            self._pace.clear()
             self.reason = event.reason
+            if event.state in FINAL_STATES:
+                self.asked_rate = 1.0
             if event.state == "running":
                 self.failure = None
         elif isinstance(event, Log):
-            self.notes.append(event.text)
-            if event.text.startswith(DEVICE_WORDS):
-                self.device = event.text.removeprefix(DEVICE_WORDS)
+            self._log(event.text)
         elif isinstance(event, Finding):
             self.findings.append(event)
         elif isinstance(event, Artifact):
-            if "checkpoint" in event.name or event.name.endswith(".ckpt"):
-                self.checkpoints.append(event)
+            if event.step is not None:
+                self.checkpoints.pop(event.step, None)
+                self.checkpoints[event.step] = event
         elif isinstance(event, Failure):
             self.failure = event
         elif isinstance(event, Result):
             self.result = event.result
             self._name_device(event.result)
 
+    def _log(self, text: str) -> None:
+        self.notes.append(text)
+        if text.startswith(DEVICE_WORDS):
+            self.device = text.removeprefix(DEVICE_WORDS).removeprefix("the ")
+        if found := RATE_FACTOR.search(text):
+            self.rate_factor = float(found[1])
+
     def _name_device(self, result: dict[str, object]) -> None:
+        """A training that said nothing of its device has it in its result."""
         device, why = result.get("device"), result.get("device_reason")
-        if device:
+        if device and not self.device:
             self.device = f"{device} ({why})" if why else str(device)
 
-    def _progress(self, event: Progress) -> None:
-        self.done, self.total, self.message = event.done, event.total, event.message
-        self.unit = event.unit or self.unit
-        self._pace.append((event.time, event.done))
 
-    def _elapsed(self) -> str:
-        job = self.job
-        return f"took {duration(job.ended - job.started)}" if job.started and job.ended and not job.active else ""
+def is_share(name: str) -> bool:
+    """Whether a metric is a share of 0..1 of which more is better, such as an accuracy."""
+    return any(word in name for word in HIGHER_IS_BETTER)
 
-    def _first(self, names: Iterable[str]) -> float | None:
-        return next((self.latest[name] for name in names if name in self.latest), None)
 
-    def _named(self, chart: str) -> dict[str, float]:
-        """Latest values of a chart's curves by curve name."""
-        return {place.name: value for name, value in self.latest.items() if (place := curve(name)) and place.chart == chart}
+def best_of(name: str, values: Iterable[tuple[int, float]]) -> Best | None:
+    """The best finite value, the first of equals."""
+    finite = [(step, value) for step, value in values if math.isfinite(value)]
+    if not finite:
+        return None
+    sign = -1 if is_share(name) else 1
+    step, value = min(finite, key=lambda item: sign * item[1])
+    return Best(value, step)

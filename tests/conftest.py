@@ -22,6 +22,14 @@ ROOT = Path(__file__).resolve().parents[1]
 StartEngine = Callable[..., "subprocess.Popen[bytes]"]
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Slow tests measure time: they run one by one, without another test beside them."""
+    if config.option.markexpr.strip() == "slow":
+        config.option.numprocesses = 0
+        config.option.dist = "no"
+
+
 @pytest.fixture
 def explorer_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A home that dies with the test, and no worker outlives it."""

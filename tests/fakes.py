@@ -1,12 +1,13 @@
 """An engine that answers from a script: the one seam at which the screens are tested."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 
 from explorer.engine.client import Engine
 from explorer.errors import ExplorerError
-from explorer.schemas.curves import CurvesAnswer, CurvesQuery, RunCurves, RunNews
-from explorer.schemas.events import Event, State
+from explorer.schemas.curves import Curve, CurvesAnswer, CurvesQuery, RunCurves, RunNews
+from explorer.schemas.events import Event, Metric, State
 from explorer.schemas.jobs import PROTOCOL, Command, EngineStatus, JobRemoved, JobSummary, Setting
 from explorer.schemas.readings import HardwareSample, Inventory, Reading
 from explorer.schemas.results import JobResult
@@ -51,6 +52,9 @@ class FakeEngine:
         self.commands: list[tuple[str, Command]] = []
         self.settings: list[dict[Setting, float]] = []
         self.queries: list[CurvesQuery] = []
+        self.hold_curves = asyncio.Event()
+        self.hold_curves.set()
+        self.followed: list[tuple[str, int, int]] = []
         self.runs: dict[str, RunCurves] = {}
         self.news: list[RunNews] = []
         self.removed: list[str] = []
@@ -132,7 +136,7 @@ class FakeEngine:
         self.commands.append((job_id, command))
         if values:
             self.settings.append(dict(values))
-        states = {"pause": "paused", "resume": "running", "cancel": "cancelled"}
+        states = {"pause": "paused", "resume": "running", "cancel": "cancelled", "stop": "done"}
         if command in states:
             await self.change(job_id, state=states[command], headline="")
             await self.say(job_id, State.model_validate({"state": states[command], "time": EPOCH}))
@@ -145,13 +149,15 @@ class FakeEngine:
         self._changes.append(JobRemoved(id=job_id))
         await self._wake()
 
-    async def follow(self, job_id: str, since: int = 0) -> AsyncIterator[Event]:
+    async def follow(self, job_id: str, since: int = 0, metrics_since: int = 0) -> AsyncIterator[Event]:
+        self.followed.append((job_id, since, metrics_since))
         sent = since
         while True:
             self._check()
             for event in self._events.get(job_id, [])[sent:]:
                 sent = event.seq
-                yield event
+                if event.kind != "metric" or event.seq > metrics_since:
+                    yield event
             if job_id not in self._jobs or not self._jobs[job_id].active:
                 return
             await self._wait()
@@ -176,8 +182,15 @@ class FakeEngine:
     async def curves(self, query: CurvesQuery) -> CurvesAnswer:
         self._check()
         self.queries.append(query)
-        absent = [RunCurves(source=text, name=text, problem=f"there is no run {text}") for text in query.sources]
-        return CurvesAnswer(runs=[self.runs.get(item.source, item) for item in absent])
+        found = [self.runs.get(text) or self._curves_of(text, query) for text in query.sources]
+        await self.hold_curves.wait()
+        return CurvesAnswer(runs=found)
+
+    def _curves_of(self, source: str, query: CurvesQuery) -> RunCurves:
+        job = self._jobs.get(source.removeprefix("job:"))
+        if job is None:
+            return RunCurves(source=source, name=source, problem=f"there is no run {source}")
+        return job_curves(job, self._events.get(job.id, []), query.start, query.stop)
 
     async def watch_runs(self, path: str) -> AsyncIterator[RunNews]:
         sent = 0
@@ -258,6 +271,31 @@ def a_job(job_id: str, kind: str = "train", **fields: object) -> JobSummary:
     """A summary with sensible values for what is not given."""
     values: dict[str, object] = {"model": "digits_cnn", "state": "running", "created": EPOCH, "started": EPOCH + 1}
     return JobSummary.model_validate({"id": job_id, "kind": kind} | values | fields)
+
+
+def job_curves(job: JobSummary, events: Iterable[Event], start: float | None = None, stop: float | None = None) -> RunCurves:
+    """What a job's metrics say within `start`..`stop`, folded by step, the later value wins."""
+    found: dict[str, dict[int, float]] = {}
+    for event in events:
+        if isinstance(event, Metric):
+            for name, values in event.values.items():
+                found.setdefault(name, {}).update(zip(event.steps, values, strict=True))
+    low, high = -math.inf if start is None else start, math.inf if stop is None else stop
+    return RunCurves(
+        source=f"job:{job.id}",
+        name=f"{job.model} {job.id}",
+        format="job",
+        first_time=EPOCH,
+        last_step=max((step for points in found.values() for step in points), default=None),
+        curves=[_curve(name, points, low, high) for name, points in found.items()],
+    )
+
+
+def _curve(name: str, points: dict[int, float], low: float, high: float) -> Curve:
+    steps = sorted(points)
+    xs = [step for step in steps if low <= step <= high]
+    last = points[steps[-1]] if steps else None
+    return Curve(name=name, xs=[float(x) for x in xs], ys=[points[x] for x in xs], count=len(xs), last=last)
 
 
 def an_inventory(**readings: Reading) -> Inventory:

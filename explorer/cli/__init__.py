@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from explorer import __version__
 
 MODEL_COMMANDS = ("values", "diff", "verify", "match", "layers", "graph")
-SPEC_COMMANDS = ("inspect", "train", "convert", "quantize", "prune", "benchmark", "ceilings", *MODEL_COMMANDS)
+CORE_ML_COMMANDS = ("evaluate", "operators", "hints", "prove")
+SPEC_COMMANDS = (
+    "inspect", "train", "convert", *CORE_ML_COMMANDS, "quantize", "prune", "benchmark", "ceilings", "export", *MODEL_COMMANDS
+)  # fmt: skip
 COMMANDS = {
     "devices": ("explorer.cli.devices", "what this machine can compute with"),
     "inspect": ("explorer.cli.spec_command", "what a model file is; runs no code from it"),
@@ -18,15 +21,21 @@ COMMANDS = {
     "layers": ("explorer.cli.spec_command", "what each layer costs"),
     "graph": ("explorer.cli.spec_command", "the operators of a model"),
     "train": ("explorer.cli.spec_command", "train a model"),
-    "convert": ("explorer.cli.spec_command", "torch to ONNX or Core ML, checked"),
+    "convert": ("explorer.cli.spec_command", "torch to ONNX, Core ML or .pt2, checked"),
+    "prove": ("explorer.cli.spec_command", "run a converted model on this Mac's compute units"),
+    "evaluate": ("explorer.cli.spec_command", "run an .mlpackage in the reference evaluator"),
+    "operators": ("explorer.cli.spec_command", "which operators that evaluator knows"),
+    "hints": ("explorer.cli.spec_command", "published Neural Engine rules on an .mlpackage"),
     "quantize": ("explorer.cli.spec_command", "int8 ONNX or Core ML weights, checked"),
     "prune": ("explorer.cli.spec_command", "remove weights or channels"),
     "benchmark": ("explorer.cli.spec_command", "compare ONNX files: bytes, accuracy, latency"),
     "ceilings": ("explorer.cli.spec_command", "measure the most that this machine does"),
+    "watch": ("explorer.cli.watch", "follow what any trainer logs below a folder"),
+    "export": ("explorer.cli.spec_command", "a run as TensorBoard events, CSV, JSONL or a script"),
     "doctor": ("explorer.cli.doctor", "one page for a bug report; records a machine"),
     "tour": ("explorer.cli.tour", "the whole journey on the digits sample"),
     "run": ("explorer.cli.run", "run a spec from a TOML file"),
-    "jobs": ("explorer.cli.jobs", "list, show, follow, cancel, pause, resume, remove"),
+    "jobs": ("explorer.cli.jobs", "list, show, follow, steer, cancel, remove"),
     "engine": ("explorer.cli.engine", "run, status, stop"),
 }
 EXIT_USER_ERROR, EXIT_USAGE, EXIT_INTERRUPTED = 1, 2, 130

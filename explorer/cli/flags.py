@@ -8,11 +8,17 @@ from explorer.errors import ExplorerError, UsageError
 from explorer.schemas.fields import SpecField, spec_fields
 from explorer.schemas.specs import SPEC_TYPES, Spec, parse_spec, spec_from_toml, spec_to_toml
 
+# Questions that take a moment and leave no job.
+AT_ONCE = ("inspect", "match", "graph", "export", "operators", "hints")
+# Required fields that are flags all the same: a command with two files to name says which is which.
+FLAGGED = ("input", "output")
+# The file that a command is about stands without a flag, asked for or not.
+BARE = ("source", "package")
 _PARSERS: dict[str, Any] = {"int": int, "float": float, "text": str, "choice": str}
 
 
 def spec_parser(kind: str) -> argparse.ArgumentParser:
-    """A parser with a flag for each field; required fields, and `source`, are positional instead."""
+    """A parser with a flag for each field; what it is about and other required fields but FLAGGED are positional."""
     spec_type = SPEC_TYPES[kind]
     parser = argparse.ArgumentParser(prog=f"explorer {kind}", description=spec_type.__doc__)
     parser.set_defaults(kind=kind)
@@ -21,7 +27,7 @@ def spec_parser(kind: str) -> argparse.ArgumentParser:
     parser.add_argument("--spec", metavar="FILE", help="start from the spec in this TOML file")
     parser.add_argument("--toml", action="store_true", help="print the spec as TOML and do nothing")
     parser.add_argument("--json", action="store_true", help="one JSON object on standard output, progress on standard error")
-    if kind != "inspect":
+    if kind not in AT_ONCE:
         parser.add_argument("--detach", action="store_true", help="print the job's ID and leave; the job goes on")
     return parser
 
@@ -59,17 +65,18 @@ def read_text(name: str) -> str:
 
 def _add(parser: argparse.ArgumentParser, field: SpecField) -> None:
     text = _help(field)
-    if field.required or field.name == "source":
+    if field.name in BARE or (field.required and field.name not in FLAGGED):
         many = "*" if field.type == "list" else "?"
         parser.add_argument(field.name, nargs=many, default=None, help=text, metavar=field.name.upper())
     elif field.type == "bool":
-        parser.add_argument(field.flag, action=argparse.BooleanOptionalAction, default=None, help=text)
+        parser.add_argument(*field.flags, dest=field.name, action=argparse.BooleanOptionalAction, default=None, help=text)
     elif field.type == "list":
-        parser.add_argument(field.flag, nargs="+", default=None, help=text, metavar="NAME")
+        parser.add_argument(*field.flags, dest=field.name, nargs="+", default=None, help=text, metavar="NAME")
     else:
         choices = field.choices or None
         metavar = None if choices else field.unit.upper() or field.type.upper()
-        parser.add_argument(field.flag, type=_PARSERS[field.type], choices=choices, default=None, help=text, metavar=metavar)
+        kind = _PARSERS[field.type]
+        parser.add_argument(*field.flags, dest=field.name, type=kind, choices=choices, default=None, help=text, metavar=metavar)
 
 
 def _help(field: SpecField) -> str:

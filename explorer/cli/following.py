@@ -8,7 +8,7 @@ from typing import Any
 from explorer import home
 from explorer.cli.show import result_lines
 from explorer.engine.client import Engine, connect
-from explorer.schemas.events import Event, Failure, Finding, Log, Metric, Progress, Result, State
+from explorer.schemas.events import Artifact, Event, Failure, Finding, Log, Metric, Progress, Result, State
 from explorer.schemas.jobs import JobSummary
 from explorer.schemas.results import RESULT_ADAPTER
 from explorer.schemas.specs import Spec
@@ -32,7 +32,8 @@ class Ticker:
             case Log():
                 self._line(f"  {event.text}")
             case Finding():
-                self._line(f"  {event.severity}: {event.title}" + (f" ({event.evidence})" if event.evidence else ""))
+                evidence, remedy = event.evidence and f" ({event.evidence})", event.remedy and f": {event.remedy}"
+                self._line(f"  {event.severity}: {event.title}{evidence}{remedy}")
             case State():
                 self._line(f"  {event.state}" + (f": {event.reason}" if event.reason else ""))
             case _:
@@ -55,8 +56,16 @@ class Ticker:
 
 
 async def follow_to_end(engine: Engine, job: JobSummary, ticker: Ticker | None = None) -> dict[str, Any]:
-    """Follow a job and give its answer as plain data: `job`, `state`, and the result's fields or `error` and `remedy`."""
+    """Follow a job and give its answer as plain data: `job`, `state`, and the result's fields or `error` and `remedy`.
+
+    A training that ends without a result still tells its last step, checkpoint and alarms; a conversion that fails is
+    `passed: false` with `reason`, `operator`, `module` and what was found on the way.
+    """
     answer: dict[str, Any] = {"job": job.id}
+    if job.kind == "train":
+        answer |= {"steps": 0, "checkpoint": None, "alarms": []}
+    if job.kind == "convert":
+        answer |= {"passed": False, "findings": []}
     async for event in engine.follow(job.id):
         if ticker:
             ticker.show(event)
@@ -75,13 +84,29 @@ def note(answer: dict[str, Any], event: Event) -> None:
             answer |= {key: str(folder / answer[key]) for key in ARTIFACT_FIELDS if answer.get(key)}
         case Failure():
             answer |= {"error": event.message, "remedy": event.remedy, "cause": event.cause, "log_tail": event.log_tail}
+            if "passed" in answer:
+                answer |= {"passed": False, "reason": event.message, "operator": "", "module": ""}
+            answer |= event.details
         case State():
             answer["state"] = event.state
             answer["headline"] = event.reason
-        case Metric() | Progress() | Log() | Finding():
-            pass
+        case Finding() if "passed" in answer:
+            answer["findings"].append(event.model_dump(mode="json", exclude={"seq", "time", "kind"}))
+        case Metric() | Artifact() | Finding() if "alarms" in answer:
+            _note_training(answer, event)
         case _:
             pass
+
+
+def _note_training(answer: dict[str, Any], event: Metric | Artifact | Finding) -> None:
+    """What is known of a training before its result, which replaces all of it."""
+    match event:
+        case Metric():
+            answer["steps"] = max(event.steps, default=answer["steps"])
+        case Artifact() if event.step is not None:
+            answer["checkpoint"] = str(home.jobs_folder() / answer["job"] / "artifacts" / event.name)
+        case Finding() if event.severity != "info":
+            answer["alarms"].append(event.title)
 
 
 async def submit_and_follow(spec: Spec, *, as_json: bool, detach: bool = False) -> int:

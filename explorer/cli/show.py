@@ -4,7 +4,9 @@ from pathlib import Path
 
 from explorer.cli import show_models
 from explorer.cli.ceilings_lines import ceilings_lines
+from explorer.cli.show_convert import check_line, convert_lines, evaluate_lines, hints_lines, operators_lines, prove_lines
 from explorer.cli.table import table
+from explorer.schemas.convert_result import EvaluateResult, HintsResult, OperatorsResult, ProveResult
 from explorer.schemas.model_results import (
     DiffResult,
     GraphResult,
@@ -18,7 +20,6 @@ from explorer.schemas.quantities import quantity
 from explorer.schemas.results import (
     BenchmarkResult,
     CeilingsResult,
-    Check,
     ConvertResult,
     ExportResult,
     JobResult,
@@ -49,11 +50,24 @@ def result_lines(result: JobResult, output: Path = Path()) -> list[str]:
         case TrainResult():
             return _train(result)
         case ConvertResult():
-            return [f"{output}  {result.bytes:,} bytes", "route  " + " > ".join(result.route), *map(_check, result.checks)]
+            return convert_lines(result, output)
+        case EvaluateResult():
+            return evaluate_lines(result)
+        case OperatorsResult():
+            return operators_lines(result)
+        case HintsResult():
+            return hints_lines(result)
+        case ProveResult():
+            return prove_lines(result)
         case QuantizeResult():
             share = f"{result.int8_nodes} compute nodes in int8, {result.float_nodes} in float"
             size = f"{output}  {result.bytes:,} bytes, {result.size_ratio:.2f} of the source"
-            return [size, share, *_accuracies(result.source_accuracy, result.accuracy), *map(_check, result.checks)]
+            return [
+                size,
+                share,
+                *_accuracies(result.source_accuracy, result.accuracy),
+                *map(check_line, result.checks),
+            ]
         case PruneResult():
             return _prune(result)
         case BenchmarkResult():
@@ -118,12 +132,3 @@ def _prune(result: PruneResult) -> list[str]:
 
 def _accuracies(before: float | None, after: float | None) -> list[str]:
     return [] if before is None or after is None else [f"held-out accuracy {after:.4f} (was {before:.4f})"]
-
-
-def _check(check: Check) -> str:
-    agreement = "" if check.agreement is None else f", same class on {check.agreement:.1%}"
-    verdict = "passed" if check.passed else "failed"
-    return (
-        f"{check.runtime} {check.mode}: max error {check.max_abs_error:.1e}, SNR {check.snr_db:.0f} dB{agreement} "
-        f"on {check.samples} inputs: {verdict} ({check.tolerance})"
-    )

@@ -3,12 +3,13 @@
 import asyncio
 import sys
 
-from explorer.cli.flags import spec_from, spec_parser, toml_text
+from explorer.cli.flags import AT_ONCE, spec_from, spec_parser, toml_text
 from explorer.cli.following import submit_and_follow
 from explorer.cli.show import result_lines
 from explorer.engine.client import connect
-from explorer.schemas.model_specs import GraphSpec, MatchSpec, ValuesSpec
-from explorer.schemas.specs import InspectSpec, Spec
+from explorer.schemas.convert_spec import EvaluateSpec
+from explorer.schemas.model_specs import ValuesSpec
+from explorer.schemas.specs import Spec
 
 
 def main(words: list[str]) -> int:
@@ -27,8 +28,10 @@ def main(words: list[str]) -> int:
 
 
 def answered_at_once(spec: Spec) -> bool:
-    """Whether a spec is a question that takes a moment and leaves no job."""
-    return isinstance(spec, InspectSpec | MatchSpec | GraphSpec) or (isinstance(spec, ValuesSpec) and spec.tensor is not None)
+    """Whether a spec is a question that takes a moment and leaves no job; an evaluation without `output` leaves it in one."""
+    if isinstance(spec, EvaluateSpec):
+        return spec.output is not None
+    return spec.kind in AT_ONCE or (isinstance(spec, ValuesSpec) and spec.tensor is not None)
 
 
 async def _answer(spec: Spec, as_json: bool) -> int:

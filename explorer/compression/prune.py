@@ -12,7 +12,7 @@ from torch import nn
 from explorer.compression import structural, unstructured
 from explorer.compression.budget import check_accuracy
 from explorer.compression.structural import Inputs, tensors
-from explorer.datasets.load import load
+from explorer.datasets.load import read
 from explorer.errors import ExplorerError
 from explorer.inference.findings import Findings
 from explorer.models.sources import LoadedModel, resolve, save_model, source_data
@@ -20,8 +20,9 @@ from explorer.models.weights import load_into, separate
 from explorer.reporter import Reporter
 from explorer.schemas.results import PruneResult
 from explorer.schemas.specs import PruneSpec, TrainSpec
-from explorer.training.evaluate import check_fit, evaluate
+from explorer.training.evaluate import evaluate_dataset
 from explorer.training.fit import fit
+from explorer.training.fit_check import check_outputs
 
 Structure = Literal["as_built", "resized"]
 KEPT_AS = "model.safetensors"
@@ -94,7 +95,7 @@ def _example(source: LoadedModel, data: str | None) -> Inputs:
         raise ExplorerError(
             f"{source.source} gives no example input", "return (module, (tensor,)) from the factory, or name --data"
         )
-    return (torch.from_numpy(load(data, "test").inputs[:1]),)
+    return (torch.from_numpy(read(data).train.inputs[:1]),)
 
 
 def _finetuned(spec: PruneSpec, source: LoadedModel, module: nn.Module, data: str | None, report: Reporter) -> float | None:
@@ -115,12 +116,14 @@ def _finetuned(spec: PruneSpec, source: LoadedModel, module: nn.Module, data: st
 
 
 def _accuracy(module: nn.Module, data: str | None, report: Reporter) -> float | None:
-    """Held-out accuracy, 0..1; None without data or classes."""
+    """Held-out accuracy, 0..1; None without held-out data or classes."""
     if data is None:
         return None
-    held_out = load(data, "test")
-    check_fit(module, held_out, "cpu")
-    return evaluate(module, held_out, "cpu", report)[1]
+    held_out = read(data).held_out
+    if held_out is None:
+        return None
+    check_outputs(module, held_out)
+    return evaluate_dataset(module, held_out, report).get("accuracy")
 
 
 def _save(spec: PruneSpec, source: LoadedModel, module: nn.Module, data: str | None, report: Reporter) -> None:

@@ -9,7 +9,7 @@ from explorer.compression.budget import check_accuracy, check_smaller
 from explorer.compression.formats import Array, Format, format_of
 from explorer.compression.int8_nodes import ComputeNodes
 from explorer.conversion.destination import deliver, destination
-from explorer.datasets.load import Dataset, accuracy, load
+from explorer.datasets.load import Parts, accuracy, read
 from explorer.errors import ExplorerError
 from explorer.inference.compare import Tolerance, compare
 from explorer.inference.findings import Findings
@@ -51,11 +51,12 @@ def run(spec: QuantizeSpec, report: Reporter) -> QuantizeResult:
     name = f"model{format_.ending}"
     with report.artifact(name) as path:
         report.progress(0, 2, f"quantizing {source.name}", "steps")
-        samples = load(data, "train").inputs[: spec.calibration_samples] if data and format_.calibrated else None
+        parts = read(data) if data else None
+        samples = parts.train.spread(spec.calibration_samples).inputs if parts and format_.calibrated else None
         format_.quantize(source, path, samples, spec.per_channel)
         report.control()
         report.progress(1, 2, "checking against the source", "steps")
-        trial = _tried(format_, source, path, load(data, "test") if data else None)
+        trial = _tried(format_, source, path, parts)
         _say_nodes(format_, trial.nodes, findings)
         _accept(source, trial, spec)
     report.progress(2, 2, "done", "steps")
@@ -90,10 +91,14 @@ def _source_file(spec: QuantizeSpec) -> Path:
     return resolve_file(spec.source, ARTIFACTS)
 
 
-def _tried(format_: Format, source: Path, path: Path, held_out: Dataset | None) -> Trial:
-    inputs = held_out.inputs if held_out else _random_inputs(format_, source)
+def _tried(format_: Format, source: Path, path: Path, parts: Parts | None) -> Trial:
+    """Both files on held-out samples; on training samples, and without accuracies, where none are held out."""
+    held_out = parts.held_out if parts else None
+    inputs = (held_out or parts.train).inputs if parts else _random_inputs(format_, source)
     reference, candidate = format_.run(source, inputs), format_.run(path, inputs)
-    classes = held_out is not None and held_out.classes == reference.shape[-1] and reference.ndim == 2
+    classes = (
+        held_out is not None and reference.ndim == 2 and held_out.classes is not None and held_out.classes <= reference.shape[-1]
+    )
     source_bytes, bytes_ = format_.stored_bytes(source), format_.stored_bytes(path)
     return Trial(
         source_bytes=source_bytes,

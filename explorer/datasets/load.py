@@ -1,82 +1,88 @@
-"""The two data sets: handwritten digits from the samples, and a noisy linear map made from a seed."""
+"""The data that a text names, in memory."""
 
-import gzip
-from dataclasses import dataclass
-from typing import Any, Literal
+import os
+from functools import lru_cache
+from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
-
+from explorer.datasets.csv_file import ENDINGS as CSV_ENDINGS
+from explorer.datasets.csv_file import read_csv
+from explorer.datasets.dataset import Dataset, Parts, Split, accuracy
+from explorer.datasets.image_folder import read_images
+from explorer.datasets.made import is_factory, made
+from explorer.datasets.npz_file import read_npz
+from explorer.datasets.options import check_options, validation_share
+from explorer.datasets.samples import digits, linear
+from explorer.datasets.sampling import parts_of
 from explorer.errors import ExplorerError
 from explorer.home import samples_folder
+from explorer.schemas.data_source import DataSource, parse_data_source
 
-Split = Literal["train", "test"]
-NAMES = ("digits", "linear")
-TEST_SHARE = 0.2
-SPLIT_SEED = 0
-LINEAR_SAMPLES = 1000
-LINEAR_INPUTS = 10
-LINEAR_NOISE = 0.1
-PIXEL_MAX = 16.0
+__all__ = ["Dataset", "Parts", "Split", "accuracy", "load", "read"]
+
+KINDS = "digits, linear, a .npz or .csv file, a folder of images by class, or file.py:factory"
 
 
-@dataclass(frozen=True)
-class Dataset:
-    """Samples in order: `inputs` float32; `targets` int64 classes (N,), or float32 (N, outputs) where `classes` is None."""
+def load(text: str, split: Split) -> Dataset:
+    """The "train" or "test" (held-out) part of the data that `text` names; the same samples on every call and machine.
 
-    name: str
-    inputs: npt.NDArray[np.float32]
-    targets: npt.NDArray[Any]
-    classes: int | None
-
-    def __len__(self) -> int:
-        return len(self.targets)
-
-
-def load(name: str, split: Split) -> Dataset:
-    """A data set's "train" (80 %) or "test" (20 %) part, the same on every call and machine.
-
-    digits: inputs (N, 1, 8, 8) in 0..1, targets 0 to 9, split by class. linear: inputs (N, 10), targets (N, 1).
+    Of a factory's data at most 10,000 samples of each part. Raises `ExplorerError` when there is no such part.
     """
-    if name == "digits":
-        return _digits(split)
-    if name == "linear":
-        return _linear(split)
-    raise ExplorerError(f"there is no data set {name!r}", f"one of {', '.join(NAMES)}")
+    parts = read(text)
+    if split == "train":
+        return parts.train
+    if parts.held_out is None:
+        raise ExplorerError(f"{text} has no held-out samples", "give it a validation part, or other data with --data")
+    return parts.held_out
 
 
-def accuracy(logits: npt.ArrayLike, targets: npt.ArrayLike) -> float:
-    """Share of rows of `logits` (N, classes) whose largest value is at the class in `targets` (N,)."""
-    return float(np.mean(np.argmax(np.asarray(logits), axis=1) == np.asarray(targets)))
+def read(text: str) -> Parts:
+    """Both parts of the data that `text` names. A file that did not change since the last call is not read again."""
+    source = parse_data_source(text)
+    if source.is_sample:
+        check_options(source, "validation")
+        return (digits if source.name == "digits" else linear)(validation_share(source))
+    if is_factory(source):
+        return parts_of(made(source))
+    path = found_file(source)
+    return _read(path, str(source), _stamp(path))
 
 
-def _digits(split: Split) -> Dataset:
-    path = samples_folder() / "digits.csv.gz"
-    if not path.is_file():
-        raise ExplorerError(f"{path} is missing", "install explorer again")
-    with gzip.open(path, "rt", encoding="ascii") as stream:
-        rows = np.loadtxt(stream, delimiter=",", dtype=np.int64)
-    images = (rows[:, :-1].reshape(-1, 1, 8, 8) / PIXEL_MAX).astype(np.float32)
-    classes = rows[:, -1]
-    chosen = _stratified(classes, split)
-    return Dataset("digits", images[chosen], classes[chosen], 10)
+@lru_cache(maxsize=1)
+def _read(path: Path, text: str, stamp: tuple[int, ...]) -> Parts:
+    source = parse_data_source(text)
+    if path.is_dir():
+        check_options(source, "size", "validation")
+        return read_images(path, source)
+    if path.name.lower().endswith(".npz"):
+        check_options(source, "task", "validation")
+        return read_npz(path, source)
+    if path.name.lower().endswith(CSV_ENDINGS):
+        check_options(source, "target", "task", "validation")
+        return read_csv(path, source)
+    raise ExplorerError(f"{path} is no data that can be read", f"data is {KINDS}")
 
 
-def _stratified(classes: npt.NDArray[np.int64], split: Split) -> npt.NDArray[np.int64]:
-    """Positions of one part, with the same share of every class in both parts."""
-    random = np.random.default_rng(SPLIT_SEED)
-    in_test = np.zeros(len(classes), dtype=bool)
-    for label in np.unique(classes):
-        positions = random.permutation(np.flatnonzero(classes == label))
-        in_test[positions[: round(len(positions) * TEST_SHARE)]] = True
-    return np.flatnonzero(in_test == (split == "test")).astype(np.int64)
+def _stamp(path: Path) -> tuple[int, ...]:
+    """What changes when a file does, or when files come into a folder's folders or go."""
+    try:
+        items = (
+            [path, *(item for item in sorted(path.glob("*")) + sorted(path.glob("*/*")) if item.is_dir())]
+            if path.is_dir()
+            else [path]
+        )
+        return tuple(number for item in items for number in (item.stat().st_mtime_ns, item.stat().st_size))
+    except OSError:
+        return (os.getpid(),)
 
 
-def _linear(split: Split) -> Dataset:
-    random = np.random.default_rng(SPLIT_SEED)
-    weights = random.normal(size=(LINEAR_INPUTS, 1))
-    inputs = random.normal(size=(LINEAR_SAMPLES, LINEAR_INPUTS))
-    targets = inputs @ weights + 0.5 + LINEAR_NOISE * random.normal(size=(LINEAR_SAMPLES, 1))
-    tests = round(LINEAR_SAMPLES * TEST_SHARE)
-    part = slice(0, tests) if split == "test" else slice(tests, None)
-    return Dataset("linear", inputs[part].astype(np.float32), targets[part].astype(np.float32), None)
+def found_file(source: DataSource) -> Path:
+    """The file or folder, relative to the current folder first, then among the samples."""
+    path = Path(source.name).expanduser()
+    sample = samples_folder() / source.name.removeprefix("samples/")
+    if not path.exists() and source.name.startswith("samples/") and sample.exists():
+        path = sample
+    if not path.exists():
+        raise ExplorerError(f"there is no data {source.name!r}", f"one of {KINDS}")
+    if not os.access(path, os.R_OK):
+        raise ExplorerError(f"{path} may not be read", "change its permissions")
+    return path

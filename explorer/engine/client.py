@@ -57,8 +57,11 @@ class Engine(Protocol):
         """Delete an ended job's folder."""
         ...
 
-    def follow(self, job_id: str, since: int = 0) -> AsyncIterator[Event]:
-        """Events with `seq` above `since`, first from the file, then live; ends after the job's last state."""
+    def follow(self, job_id: str, since: int = 0, metrics_since: int = 0) -> AsyncIterator[Event]:
+        """Events with `seq` above `since`, first from the file, then live; ends after the job's last state.
+
+        Metrics with `seq` up to `metrics_since` are left out, for those who have them from `curves`.
+        """
         ...
 
     def watch_jobs(self) -> AsyncIterator[JobSummary | JobRemoved]:
@@ -132,8 +135,9 @@ class EngineClient:
     async def remove(self, job_id: str) -> None:
         await self._call("remove", job_id=job_id)
 
-    async def follow(self, job_id: str, since: int = 0) -> AsyncIterator[Event]:
-        async with aclosing(self._stream("follow", job_id=job_id, since=since)) as items:
+    async def follow(self, job_id: str, since: int = 0, metrics_since: int = 0) -> AsyncIterator[Event]:
+        asked = {"job_id": job_id, "since": since, "metrics_since": metrics_since}
+        async with aclosing(self._stream("follow", **asked)) as items:
             async for item in items:
                 yield EVENT_ADAPTER.validate_python(item)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import ValidationError
 
-from explorer.engine.events_file import EventReader, seq_of
+from explorer.engine.events_file import EventReader, is_metric, seq_of
 from explorer.engine.wire import read_message, write_message
 from explorer.errors import ExplorerError
 from explorer.hardware import recorded
@@ -103,15 +103,18 @@ class Connection:
 
     # Streams of JSON lines
 
-    async def _follow(self, job_id: str, since: int = 0) -> AsyncIterator[bytes]:
+    async def _follow(self, job_id: str, since: int = 0, metrics_since: int = 0) -> AsyncIterator[bytes]:
         folder = self._supervisor.find(job_id)
         reader = EventReader(folder.events_path)
         while True:
             doorbell = self._supervisor.doorbell(folder.id)
             ticket = doorbell.ticket() if doorbell else None
             while lines := reader.read_lines():
-                if kept := [line for line in _without_stale_progress(lines) if seq_of(line) > since]:
+                fresh = [line for line in _without_stale_progress(lines) if seq_of(line) > since]
+                if kept := [line for line in fresh if seq_of(line) > metrics_since or not is_metric(line)]:
                     yield b"\n".join(kept)
+                else:
+                    await asyncio.sleep(0)  # a long file of nothing wanted keeps no other client waiting
             if ticket is None:
                 return
             await ticket.wait()

@@ -14,14 +14,14 @@ _SEQ = re.compile(rb'^\{"seq":(\d+),')
 
 
 class EventWriter:
-    """Appends events with rising `seq`. Only the holder of the job's lock may make one."""
+    """Appends events with rising `seq`. Only the holder of the job's lock may make one, or the rank that speaks for it."""
 
     def __init__(self, path: Path, heard: Callable[[Event], None] | None = None) -> None:
         self._heard = heard
+        self._path = path
         self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
-        self.last_seq = last_seq(path)
         self._torn = False
-        _cut_torn_tail(self._fd)
+        self.catch_up()
 
     def write(self, event: Event) -> Event:
         """Append one event in a single system call and give it back with its `seq`. A full disk loses the event, not the job."""
@@ -35,6 +35,12 @@ class EventWriter:
         if self._heard:
             self._heard(numbered)
         return numbered
+
+    def catch_up(self) -> None:
+        """Go on behind what another process wrote meanwhile in this one's name."""
+        self.last_seq = last_seq(self._path)
+        self._torn = False
+        _cut_torn_tail(self._fd)
 
     def close(self) -> None:
         os.close(self._fd)
@@ -89,6 +95,11 @@ def seq_of(line: bytes) -> int:
     """The sequence number of a line; 0 when it has none."""
     match = _SEQ.match(line)
     return int(match.group(1)) if match else 0
+
+
+def is_metric(line: bytes) -> bool:
+    """Whether a line holds values over steps, told from its beginning."""
+    return b'"kind":"metric"' in line[:80]
 
 
 def tail_events(path: Path) -> list[Event]:

@@ -1,6 +1,7 @@
 """A result in the few words that stand beside a finished job."""
 
 from explorer.schemas import roofline
+from explorer.schemas.convert_result import EvaluateResult, HintsResult, OperatorsResult, ProveResult
 from explorer.schemas.model_results import (
     DiffResult,
     GraphResult,
@@ -23,6 +24,8 @@ from explorer.schemas.results import (
     TrainResult,
 )
 
+FORMATS = {"onnx": "ONNX", "coreml": "Core ML", "pt2": "exported program"}
+
 
 def headline(result: JobResult) -> str:
     """One short line: the figure a person looks for first."""
@@ -30,7 +33,9 @@ def headline(result: JobResult) -> str:
         case TrainResult():
             return _train(result)
         case ConvertResult():
-            return ", ".join([{"onnx": "ONNX", "coreml": "Core ML"}[result.target], *map(_check, result.checks)])
+            return ", ".join([FORMATS[result.target], *map(_check, result.checks)])
+        case EvaluateResult() | OperatorsResult() | HintsResult() | ProveResult():
+            return _about_core_ml(result)
         case QuantizeResult():
             return f"{result.size_ratio:.2f} of the size{_accuracy(result.source_accuracy, result.accuracy)}"
         case PruneResult():
@@ -47,6 +52,20 @@ def headline(result: JobResult) -> str:
             return f"{result.to}, {quantity(result.bytes, 'B')}"
         case ValuesResult() | DiffResult() | VerifyResult() | MatchResult() | LayersResult() | GraphResult():
             return _about_models(result)
+
+
+def _about_core_ml(result: EvaluateResult | OperatorsResult | HintsResult | ProveResult) -> str:
+    match result:
+        case EvaluateResult():
+            broken = f", {len(result.losses)} values not finite" if result.losses else ""
+            return f"{result.operators:,} operators in {result.seconds:.2g} s{broken}"
+        case OperatorsResult():
+            return f"{len(result.known)} operators known, {len(result.missing)} missing"
+        case HintsResult():
+            return f"{len(result.hints)} hints" if len(result.hints) != 1 else "1 hint"
+        case ProveResult():
+            passed = sum(1 for unit in result.units if unit.check is not None and unit.check.passed)
+            return f"{passed} of {len(result.units)} compute units passed on {result.machine}"
 
 
 def _about_models(

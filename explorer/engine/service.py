@@ -12,6 +12,7 @@ from typing import IO
 
 from explorer import __version__, files, home
 from explorer.engine.connection import Connection
+from explorer.engine.runs import RunReaders
 from explorer.engine.sampler import HardwareFeed
 from explorer.engine.spawn import WorkerPool
 from explorer.engine.supervisor import Supervisor
@@ -29,6 +30,7 @@ class Service:
     def __init__(self, socket_path: Path, *, slots: int, pool: WorkerPool, idle_exit_s: float = IDLE_EXIT_S) -> None:
         self.socket_path = socket_path
         self.hardware = HardwareFeed()
+        self.runs = RunReaders()
         self._pool = pool
         self.supervisor = Supervisor(home.jobs_folder(), home.scratch_folder(), self._pool, slots)
         self._idle_exit_s = idle_exit_s
@@ -91,6 +93,7 @@ class Service:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.hardware.aclose()
+        await self.runs.aclose()
         self._pool.close()
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -4,16 +4,18 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
 from explorer import home
+from explorer.engine.environment import worker_environment
 
 # Jobs that time things: no spare worker is warmed beside them.
-TIMING_KINDS = frozenset({"benchmark", "ceilings"})
-TORCH_KINDS = frozenset({"train", "convert", "quantize", "prune", *TIMING_KINDS})
+TIMING_KINDS = frozenset({"benchmark", "ceilings", "prove"})
+TORCH_KINDS = frozenset({"train", "convert", "quantize", "prune", "evaluate", "hints", "operators", *TIMING_KINDS})
 
 
 class Worker:
@@ -53,19 +55,23 @@ class WorkerPool:
         self._keep_warm = keep_warm
         self._module = module
         self._spare: subprocess.Popen[bytes] | None = None
+        self._spare_environment: dict[str, str] = {}
 
-    def start(self, folder: Path, kind: str) -> Worker:
-        """A worker on the job in `folder`."""
-        if kind in TORCH_KINDS and (spare := self._take_spare()) is not None and spare.stdin is not None:
+    def start(self, folder: Path, kind: str, extra: Mapping[str, str] | None = None) -> Worker:
+        """A worker on the job in `folder` with the `extra` environment; the spare only where torch started in the same one."""
+        extra = extra or {}
+        fits = kind in TORCH_KINDS and extra.items() <= self._spare_environment.items()
+        if fits and (spare := self._take_spare()) is not None and spare.stdin is not None:
             spare.stdin.write(os.fsencode(folder) + b"\n")
             spare.stdin.close()
             return Worker(spare)
-        return Worker(self._spawn([str(folder)], stdin=subprocess.DEVNULL))
+        return Worker(self._spawn([str(folder)], subprocess.DEVNULL, worker_environment(extra)))
 
     def warm_up(self) -> None:
         """Have a spare ready for the next job that needs torch."""
         if self._keep_warm and (self._spare is None or self._spare.poll() is not None):
-            self._spare = self._spawn(["--warm"], stdin=subprocess.PIPE)
+            self._spare_environment = worker_environment({})
+            self._spare = self._spawn(["--warm"], subprocess.PIPE, self._spare_environment)
 
     def close(self) -> None:
         """Let the spare go; workers with a job go on."""
@@ -79,17 +85,12 @@ class WorkerPool:
         spare, self._spare = self._spare, None
         return spare if spare is not None and spare.poll() is None else None
 
-    def _spawn(self, arguments: list[str], stdin: int) -> "subprocess.Popen[bytes]":
+    def _spawn(self, arguments: list[str], stdin: int, environment: dict[str, str]) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(
             [sys.executable, "-m", self._module, *arguments],
             stdin=stdin,
             stdout=subprocess.DEVNULL,
-            env=worker_environment(),
+            env=environment,
             cwd=home.engine_folder(),
             start_new_session=True,
         )
-
-
-def worker_environment() -> dict[str, str]:
-    """The engine's environment with what must be set before torch starts."""
-    return {"PYTORCH_ENABLE_MPS_FALLBACK": "1", "PYTHONUNBUFFERED": "1", **os.environ}

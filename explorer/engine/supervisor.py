@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from explorer.engine.environment import training_environment
 from explorer.engine.events_file import EventReader
 from explorer.engine.jobs import JobFolder, LockHeldError, find_job, fold, list_jobs
 from explorer.engine.mailbox import Doorbell, Mailbox
@@ -38,6 +39,7 @@ class LiveJob:
     worker: Worker | None = None
     scratch: bool = False
     cancel_asked_s: float | None = None
+    resume_asked: bool = False
     doorbell: Doorbell = field(default_factory=Doorbell)
 
     @property
@@ -122,12 +124,21 @@ class Supervisor:
             self._read_news(live)
             self._retire(live)
             return live.summary
+        if live.summary.state in FINAL_STATES:
+            return self._command_at_the_end(live, command)
         if not live.running:
             raise ExplorerError(f"job {folder.id} is queued", "wait until it runs")
         folder.send(line)
         if command == "cancel" and live.cancel_asked_s is None:
             live.cancel_asked_s = time.monotonic()
         return live.summary
+
+    def _command_at_the_end(self, job: LiveJob, command: Command) -> JobSummary:
+        """A job that said its last word while its worker has yet to leave can only be resumed, as soon as that is gone."""
+        if command != "resume" or not job.summary.resumable:
+            raise ExplorerError(f"job {job.folder.id} is {job.summary.state}", "start it again instead")
+        job.resume_asked = True
+        return job.summary
 
     def remove(self, text: str) -> None:
         """Delete an ended job."""
@@ -210,7 +221,7 @@ class Supervisor:
         busy = sum(other.running and not other.scratch for other in self._live.values())
         if not job.scratch and busy >= self.slots:
             return
-        job.worker = self._pool.start(job.folder.path, job.summary.kind)
+        job.worker = self._pool.start(job.folder.path, job.summary.kind, _environment(job.folder))
         self._warm_at_tick = self._ticks + WARM_AFTER_TICKS
 
     def _worker_ended(self, job: LiveJob) -> bool:
@@ -232,6 +243,7 @@ class Supervisor:
             for event in events:
                 job.summary = fold(job.summary, event)
         if job.summary.last_seq != before.last_seq:
+            job.summary = job.folder.with_resumable(job.summary)
             job.doorbell.ring()
             if not job.scratch:
                 self._summaries[job.folder.id] = job.summary
@@ -247,6 +259,8 @@ class Supervisor:
             self._summaries[job.folder.id] = summary
             self._announce(job.folder.id, summary)
         job.doorbell.ring()
+        if job.resume_asked:
+            self._revive(job.folder, "resume")
 
     def _bury(self, job: LiveJob) -> None:
         """Say for a dead worker what it could not say itself."""
@@ -286,8 +300,16 @@ class Supervisor:
     def _model_name(self, spec: Spec) -> str:
         if isinstance(spec, CeilingsSpec):
             return "this machine"
-        source = sources(spec)[0]
+        source = next(iter(sources(spec)), spec.kind)
         return self.summary(source[4:]).model if source.startswith("job:") else short_name(source)
+
+
+def _environment(folder: JobFolder) -> dict[str, str]:
+    """What the job wants in its worker's environment; nothing for a damaged folder, of which the worker says so itself."""
+    try:
+        return training_environment(folder.record().spec)
+    except ExplorerError:
+        return {}
 
 
 def memory_limit_bytes() -> int:

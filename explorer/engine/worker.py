@@ -13,14 +13,20 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
+from explorer.engine import ranks
+from explorer.engine.environment import training_environment
 from explorer.engine.events_file import EventWriter
 from explorer.engine.headline import headline
 from explorer.engine.jobs import JobFolder, LockHeldError
+from explorer.engine.rank import own_rank, own_spec, reports_elsewhere, run_rank
+from explorer.engine.rank_outcome import first_cause, forget_outcomes, read_outcomes
 from explorer.engine.reporting import JobReporter
 from explorer.errors import Cancelled, ExplorerError
+from explorer.reporter import Reporter
 from explorer.schemas.events import Failure, Result, State
 from explorer.schemas.results import JobResult
 from explorer.schemas.specs import Spec
+from explorer.training.rank_life import PeerGoneError
 
 # Everything the program can do: the kind of a spec and the function that does it.
 CAPABILITIES = {
@@ -33,6 +39,10 @@ CAPABILITIES = {
     "graph": "explorer.models.graph:run",
     "train": "explorer.training.train:run",
     "convert": "explorer.conversion.convert:run",
+    "evaluate": "explorer.inference.coreml.evaluate_command:run",
+    "operators": "explorer.inference.coreml.operators:run",
+    "hints": "explorer.inference.neural_engine.hints_command:run",
+    "prove": "explorer.conversion.prove:run",
     "quantize": "explorer.compression.quantize:run",
     "prune": "explorer.compression.prune:run",
     "benchmark": "explorer.inference.benchmark:run",
@@ -57,11 +67,14 @@ def main(arguments: list[str]) -> int:
 
 
 def run_job(job: JobFolder) -> int:
-    """Run the job of a folder to its last state, holding its lock."""
+    """Run the job of a folder to its last state, holding its lock; or one rank of it, for the process that does."""
+    if reports_elsewhere():
+        _send_output_to(job.log_path)
+        return run_rank(job, _call, describe)
     try:
         with job.locked():
             _send_output_to(job.log_path)
-            signal.signal(signal.SIGTERM, _cancelled)
+            signal.signal(signal.SIGTERM, _cancelled if own_rank() is None else _ended_by_launcher)
             writer = EventWriter(job.events_path)
             return _run(job, writer)
     except LockHeldError:
@@ -74,25 +87,41 @@ def _run(job: JobFolder, writer: EventWriter) -> int:
     try:
         record = job.record()
         sys.path.insert(0, record.cwd)
-        result = _call(record.spec, reporter)
+        result = _answer(job, record.spec, reporter, writer)
     except Cancelled:
         reporter.flush()
         writer.write(State(state="cancelled", reason="cancelled"))
         return 1
     except BaseException as error:
-        traceback.print_exc()
+        if not isinstance(error, ranks.RankFailedError):
+            traceback.print_exc()
         reporter.flush()
         failure = describe(error, job)
         writer.write(failure)
         writer.write(State(state="failed", reason=failure.message))
         return 1
     reporter.flush()
+    if result is None:
+        writer.write(State(state="done", reason="took part; the result is with rank 0, on another machine"))
+        return 0
     writer.write(Result(result=result.model_dump(mode="json")))
     writer.write(State(state="done", reason=headline(result)))
     return 0
 
 
-def _call(spec: Spec, reporter: JobReporter) -> JobResult:
+def _answer(job: JobFolder, spec: Spec, reporter: JobReporter, writer: EventWriter) -> JobResult | None:
+    """The result, from this process or from the ranks that it starts; None when another machine has it."""
+    if ranks.wanted(spec):
+        return ranks.run_ranks(job, spec, writer)
+    if own_rank() is not None:
+        forget_outcomes(job)
+    return _call(spec, reporter)
+
+
+def _call(spec: Spec, reporter: Reporter) -> JobResult:
+    spec = own_spec(spec)
+    # Changes nothing in a worker of the engine's; a rank, or one run by hand, has not imported torch yet.
+    os.environ.update(training_environment(spec))
     module, _, function = CAPABILITIES[spec.kind].partition(":")
     result: Any = getattr(importlib.import_module(module), function)(spec, reporter)
     return result  # type: ignore[no-any-return]
@@ -100,8 +129,13 @@ def _call(spec: Spec, reporter: JobReporter) -> JobResult:
 
 def describe(error: BaseException, job: JobFolder) -> Failure:
     """An exception as people should read it; one that nobody expected brings the end of the log along."""
+    if isinstance(error, ranks.RankFailedError):
+        return error.failure
+    if isinstance(error, PeerGoneError):
+        gone = Failure(message=error.message, remedy=error.remedy, cause="peer gone", log_tail=job.log_tail_lines())
+        return first_cause(read_outcomes(job)) or gone
     if isinstance(error, ExplorerError):
-        return Failure(message=error.message, remedy=error.remedy, cause="refused")
+        return Failure(message=error.message, remedy=error.remedy, cause="refused", details=error.details)
     cause = type(error).__name__
     if isinstance(error, MemoryError):
         return Failure(message="this machine has not enough memory for the job", remedy="make the batch smaller", cause=cause)
@@ -127,6 +161,11 @@ def _send_output_to(path: Path) -> None:
 
 def _cancelled(_signal: int, _frame: FrameType | None) -> NoReturn:
     raise Cancelled
+
+
+def _ended_by_launcher(_signal: int, _frame: FrameType | None) -> NoReturn:
+    """Rank 0 under a launcher of somebody's own, who cancels through the job's folder."""
+    raise PeerGoneError("the launcher ended this training", "a rank is gone, or somebody ended the launcher: see what it printed")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from explorer.datasets.load import load
+from explorer.datasets.load import read
 from explorer.inference import flops, statistics, timing
 from explorer.inference.candidates import Array, Candidate, batches, check_outputs, held_out_accuracy, load_candidates
 from explorer.inference.findings import Findings
@@ -36,7 +36,7 @@ def run(spec: BenchmarkSpec, report: Reporter, clock: timing.Clock = time.perf_c
     """
     candidates = load_candidates(spec.models, spec.names, spec.threads)
     data = spec.data or source_data(spec.models[0])
-    held_out = load(data, "test") if data else None
+    held_out = read(data).held_out if data else None
     inputs = batches(candidates[0], held_out, spec.batch_size, INPUT_BATCHES, spec.seed)
     check_outputs(candidates, inputs[0])
     accuracies = [held_out_accuracy(candidate, held_out) for candidate in candidates]

@@ -1,12 +1,13 @@
-"""Model sources that are code: `file.py:factory` and `package.module:factory`, called with literals when they say so."""
+"""Sources that are code: `file.py:factory` and `package.module:factory`, called with literals when they say so."""
 
 import ast
+import dataclasses
 import hashlib
 import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -22,16 +23,52 @@ from explorer.models.source_text import SourceText, parse_source
 from explorer.models.user_code import blamed
 
 Built = tuple[nn.Module, tuple[torch.Tensor, ...]]
+MODULE_PREFIX = "explorer_source_"
 
 
 def build(source: str) -> Built:
     """The module that a factory makes and its example inputs (empty when it gives none)."""
+    return _checked(called(source)[0], source)
+
+
+def called(source: str, offered: Mapping[str, Any] | None = None) -> tuple[Any, frozenset[str]]:
+    """What the factory gives, and which of the `offered` keywords it took: those that it names and the text does not."""
     text = split_source(source)
-    if text.place.endswith(".py"):
-        path = find_file(text.place)
-        with _importable(path.parent):
-            return _call(_factory(_load_file(path), text), text, source)
-    return _call(_factory(_import(text.place, source), text), text, source)
+    with _found(text, source) as factory:
+        more = {name: value for name, value in (offered or {}).items() if takes(factory, name) and name not in text.keywords}
+        text = dataclasses.replace(text, keywords=text.keywords | more)
+        _check_arguments(factory, text, source)
+        with _named_package(source), blamed(f"{source} failed"):
+            return factory(*text.positional, **text.keywords), frozenset(more)
+
+
+def function_of(source: str) -> Callable[..., Any]:
+    """The function that `file.py:name` or `package.module:name` names, not called."""
+    text = split_source(source)
+    if text.positional or text.keywords:
+        raise ExplorerError(f"{source} is called with a batch, not with these arguments", f"give {text.place}:{text.name}")
+    with _found(text, source) as function:
+        return function
+
+
+def takes(function: Callable[..., Any], name: str) -> bool:
+    """Whether the function has a parameter of that name that a keyword can fill."""
+    try:
+        found = inspect.signature(function).parameters.get(name)
+    except (TypeError, ValueError):
+        return False
+    return found is not None and found.kind in (found.POSITIONAL_OR_KEYWORD, found.KEYWORD_ONLY)
+
+
+@contextmanager
+def _found(text: SourceText, source: str) -> Iterator[Callable[..., Any]]:
+    """The named function or class, whose file may import its neighbours within the block."""
+    if not text.place.endswith(".py"):
+        yield _factory(_import(text.place, source), text)
+        return
+    path = find_file(text.place)
+    with _importable(path.parent):
+        yield _factory(_load_file(path), text)
 
 
 def normalised(source: str) -> str:
@@ -78,7 +115,7 @@ def _first_factory(place: str) -> str:
 
 def _load_file(path: Path) -> ModuleType:
     """Run the file in a module of its own, so that an edited file is read afresh and two files never share names."""
-    name = f"explorer_source_{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
+    name = f"{MODULE_PREFIX}{path.stem}_{hashlib.sha256(str(path).encode()).hexdigest()[:8]}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ExplorerError(f"{path} cannot be imported", "give a .py file")
@@ -152,10 +189,7 @@ def _check_arguments(factory: Callable[..., Any], text: SourceText, source: str)
         raise ExplorerError(f"{source}: {error}", f"it takes {signature}") from None
 
 
-def _call(factory: Callable[..., Any], text: SourceText, source: str) -> Built:
-    _check_arguments(factory, text, source)
-    with _named_package(source), blamed(f"{source} failed"):
-        built = factory(*text.positional, **text.keywords)
+def _checked(built: Any, source: str) -> Built:
     module, inputs = built if isinstance(built, tuple) and len(built) == 2 else (built, ())
     if not isinstance(module, nn.Module):
         raise ExplorerError(

@@ -1,5 +1,6 @@
 """Running a user's own model code and naming the line of it that failed."""
 
+import re
 import sysconfig
 import traceback
 from collections.abc import Iterator
@@ -10,6 +11,9 @@ from explorer.errors import ExplorerError
 
 OURS = str(Path(__file__).resolve().parents[1])
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
+MISSING_ON_MPS = re.compile(r"The operator '([^']+)' is not currently implemented for the MPS device")
+MPS_MEMORY_REMEDY = "make the batch smaller and close other programs; mps_high_watermark sets the limit, 1.7 unless given"
+CUDA_MEMORY_REMEDY = "make the batch smaller or use precision bfloat16; nvidia-smi shows who else holds its memory"
 LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 
 
@@ -26,9 +30,10 @@ def blamed(what: str, remedy: str = "mend that line", *, always: bool = True) ->
     except Exception as error:
         place = where(error)
         if is_out_of_memory(error):
-            raise ExplorerError(
-                f"out of memory{f' at {place}' if place else ''}", "make the batch or the model smaller"
-            ) from error
+            raise out_of_memory(error, place) from error
+        if operator := MISSING_ON_MPS.search(str(error)):
+            message = f"MPS lacks the operator {operator[1]}{f', needed at {place}' if place else ''}"
+            raise ExplorerError(message, "let it run on the CPU with mps_fallback, or use device cpu") from error
         if place is None and not always:
             raise
         text = " ".join(str(error).split())[:300]
@@ -39,6 +44,20 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether Python, torch or CUDA says that there is no memory left; torch says so in a RuntimeError's text."""
     text = str(error)
     return isinstance(error, MemoryError) or any(words in text for words in OUT_OF_MEMORY)
+
+
+def out_of_memory(error: BaseException, place: str | None) -> ExplorerError:
+    """What to say when there is no memory left at a line of code, with the remedy by whose memory it was."""
+    text = " ".join(str(error).split())
+    whose, remedy = "", "make the batch or the model smaller"
+    if "MPS backend out of memory" in text:
+        whose, remedy = "MPS is ", MPS_MEMORY_REMEDY
+    elif "CUDA" in text:
+        whose, remedy = "the GPU is ", CUDA_MEMORY_REMEDY
+    wanted, limit = re.search(r"Tried to allocate ([\d.]+ \w+)", text), re.search(r"max allowed: ([\d.]+ \w+)", text)
+    facts = [f"{words} {found[1]}" for words, found in (("wanted", wanted), ("limit", limit)) if found]
+    message = f"{whose}out of memory{f' at {place}' if place else ''}"
+    return ExplorerError(f"{message} ({', '.join(facts)})" if facts else message, remedy)
 
 
 def where(error: BaseException) -> str | None:

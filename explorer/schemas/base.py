@@ -20,6 +20,9 @@ class Request(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan=INF_NAN)
 
 
-def note(*, unit: str = "", group: str = "basic", path: bool = False) -> dict[str, Any]:
-    """Extra facts on a spec field: `unit` shown beside the value, `group` of the form, whether it names a file."""
-    return {"unit": unit, "group": group, "path": path}
+def note(*, unit: str = "", group: str = "basic", path: bool = False, flag: str = "") -> dict[str, Any]:
+    """Extra facts on a spec field: `unit` shown beside the value, `group` of the form, whether it names a file.
+
+    `flag` is what the command line calls the field when that is not its name.
+    """
+    return {"unit": unit, "group": group, "path": path, "flag": flag}

@@ -4,7 +4,7 @@ from typing import Literal
 
 Device = Literal["auto", "cpu", "mps", "cuda", "xla"]
 Precision = Literal["float32", "float16", "bfloat16"]
-DeploymentTarget = Literal["iOS15", "iOS16", "iOS17", "iOS18"]
+DeploymentTarget = Literal["iOS15", "iOS16", "iOS17", "iOS18", "iOS26", "macOS12", "macOS13", "macOS14", "macOS15", "macOS26"]
 
 SOURCE_HELP = "a file, file.py:factory, package.module:factory or job:ID"
 DATA_HELP = (

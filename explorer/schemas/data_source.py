@@ -7,7 +7,7 @@ from explorer.errors import ExplorerError
 
 SAMPLES = ("digits", "linear")
 OPTIONS = {
-    "target": "the column of a CSV file to predict; default the last",
+    "target": "the column of a CSV file to predict, by name or by number from 0; default the last",
     "task": "classification or regression; default by the targets, whole numbers are classes",
     "size": "side in pixels that images are scaled to; default what they all have",
     "validation": "share of the samples held out, 0 to 0.9; default 0.2, or what the data brings along",

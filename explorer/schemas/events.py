@@ -82,13 +82,17 @@ class Result(EventBase):
 
 
 class Failure(EventBase):
-    """Why the job failed: `message` and `remedy` for people, `cause` (exception, signal) and the last log lines."""
+    """Why the job failed: `message` and `remedy` for people, `cause` (exception, signal) and the last log lines.
+
+    `details` are facts for programs, such as the operator that a conversion lacks.
+    """
 
     kind: Literal["failure"] = "failure"
     message: str
     remedy: str = ""
     cause: str = ""
     log_tail: list[str] = Field(default_factory=list)
+    details: dict[str, str] = Field(default_factory=dict)
 
 
 Event = Progress | Metric | Log | Finding | Artifact | State | Result | Failure

@@ -29,10 +29,17 @@ class SpecField:
     group: str
     is_path: bool
     help: str
+    word: str = ""
 
     @property
     def flag(self) -> str:
-        return "--" + self.name.replace("_", "-")
+        """The flag that help and examples show."""
+        return "--" + (self.word or self.name).replace("_", "-")
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """All flags that mean the field: the shown one first, then its own name."""
+        return tuple(dict.fromkeys((self.flag, "--" + self.name.replace("_", "-"))))
 
     @property
     def label(self) -> str:
@@ -63,6 +70,7 @@ def _field(name: str, info: FieldInfo) -> SpecField:
         group=str(extra.get("group", "basic")),
         is_path=bool(extra.get("path", False)),
         help=info.description or "",
+        word=str(extra.get("flag", "")),
     )
 
 

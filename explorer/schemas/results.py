@@ -5,6 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from explorer.schemas.base import Record
+from explorer.schemas.convert_result import Check as Check
+from explorer.schemas.convert_result import ConvertResult as ConvertResult
+from explorer.schemas.convert_result import EvaluateResult, HintsResult, OperatorsResult, ProveResult
 from explorer.schemas.events import Finding
 from explorer.schemas.export_spec import ExportResult as ExportResult
 from explorer.schemas.model_results import (
@@ -19,41 +22,12 @@ from explorer.schemas.model_results import (
 from explorer.schemas.train_result import TrainResult as TrainResult
 
 
-class Check(Record):
-    """Outputs against the source's on `samples` inputs; `agreement` is the share with the same class, None without classes."""
-
-    runtime: str
-    mode: str
-    samples: int
-    max_abs_error: float
-    max_rel_error: float
-    snr_db: float
-    agreement: float | None = None
-    tolerance: str
-    passed: bool
-    first_difference: str = ""
-
-
 class Ratio(Record):
     """A ratio with its 95 % bootstrap interval."""
 
     value: float
     low: float
     high: float
-
-
-class ConvertResult(Record):
-    """A conversion with its proof; `route` names the steps that led there, `output` lies below the job's artifacts."""
-
-    kind: Literal["convert"] = "convert"
-    target: str
-    output: str
-    bytes: int
-    route: list[str]
-    passed: bool
-    checks: list[Check]
-    findings: list[Finding] = Field(default_factory=list)
-    seconds: float
 
 
 class QuantizeResult(Record):
@@ -169,6 +143,10 @@ JobResult = (
     | GraphResult
     | TrainResult
     | ConvertResult
+    | EvaluateResult
+    | OperatorsResult
+    | HintsResult
+    | ProveResult
     | QuantizeResult
     | PruneResult
     | BenchmarkResult

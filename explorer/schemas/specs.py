@@ -10,7 +10,9 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from explorer.errors import ExplorerError
 from explorer.schemas.base import Request, note
-from explorer.schemas.choices import SOURCE_HELP, DeploymentTarget, Device
+from explorer.schemas.choices import SOURCE_HELP, Device
+from explorer.schemas.convert_spec import ConvertSpec as ConvertSpec
+from explorer.schemas.convert_spec import EvaluateSpec, HintsSpec, OperatorsSpec, ProveSpec
 from explorer.schemas.export_spec import ExportSpec as ExportSpec
 from explorer.schemas.model_specs import DiffSpec, GraphSpec, LayersSpec, MatchSpec, ValuesSpec, VerifySpec
 from explorer.schemas.train_spec import TrainSpec as TrainSpec
@@ -21,40 +23,6 @@ class InspectSpec(Request):
 
     kind: Literal["inspect"] = "inspect"
     source: str = Field(min_length=1, description="the file or .mlpackage folder to describe", json_schema_extra=note(path=True))
-
-
-class ConvertSpec(Request):
-    """Convert a torch model to ONNX or Core ML and check the result against its source."""
-
-    kind: Literal["convert"] = "convert"
-    source: str = Field(min_length=1, description=f"the model: {SOURCE_HELP}", json_schema_extra=note(path=True))
-    weights: str | None = Field(
-        None,
-        description="weights for the model: a state dict file or job:ID",
-        json_schema_extra=note(path=True, group="model"),
-    )
-    target: Literal["onnx", "coreml"] = Field("onnx", description="the format to write")
-    precision: Literal["float16", "float32"] = Field("float16", description="of the Core ML program; ONNX keeps float32")
-    deployment_target: DeploymentTarget = Field("iOS17", description="oldest system that must run the Core ML program")
-    opset: int = Field(18, ge=18, le=23, description="ONNX operator set", json_schema_extra=note(group="onnx"))
-    dynamic_batch: bool = Field(
-        True, description="leave the batch size open (1 to 64 in Core ML); fixed at 1 suits the Neural Engine better"
-    )
-    input_name: str = Field("input", min_length=1, description="name of the input", json_schema_extra=note(group="names"))
-    output_name: str = Field("output", min_length=1, description="name of the output", json_schema_extra=note(group="names"))
-    data: str | None = Field(
-        None,
-        description="data for the check; default what the model was trained on, else random inputs",
-        json_schema_extra=note(path=True, group="check"),
-    )
-    check_samples: int = Field(
-        360,
-        ge=2,
-        le=100_000,
-        description="inputs that the check runs",
-        json_schema_extra=note(unit="samples", group="check"),
-    )
-    output: str | None = Field(None, description="also write the result here", json_schema_extra=note(path=True, group="output"))
 
 
 class QuantizeSpec(Request):
@@ -118,7 +86,9 @@ class PruneSpec(Request):
         description="data for fine-tuning and accuracy; default what the model was trained on",
         json_schema_extra=note(path=True),
     )
-    device: Device = Field("auto", description="auto takes MPS, then CUDA, then CPU", json_schema_extra=note(group="fine-tuning"))
+    device: Device = Field(
+        "auto", description="auto takes MPS, then CUDA, then XLA, then CPU", json_schema_extra=note(group="fine-tuning")
+    )
     threads: int | None = Field(
         None,
         ge=1,
@@ -182,6 +152,10 @@ Spec = (
     | GraphSpec
     | TrainSpec
     | ConvertSpec
+    | EvaluateSpec
+    | OperatorsSpec
+    | HintsSpec
+    | ProveSpec
     | QuantizeSpec
     | PruneSpec
     | BenchmarkSpec
@@ -200,6 +174,10 @@ SPEC_TYPES: dict[str, type[Spec]] = {
     "graph": GraphSpec,
     "train": TrainSpec,
     "convert": ConvertSpec,
+    "evaluate": EvaluateSpec,
+    "operators": OperatorsSpec,
+    "hints": HintsSpec,
+    "prove": ProveSpec,
     "quantize": QuantizeSpec,
     "prune": PruneSpec,
     "benchmark": BenchmarkSpec,
@@ -224,7 +202,7 @@ def explain(error: ValidationError) -> str:
     clauses = []
     for item in error.errors(include_url=False):
         field = ".".join(str(part) for part in item["loc"]) or "value"
-        given = "" if item["type"] == "missing" else f" (given {item['input']!r})"
+        given = "" if item["type"] == "missing" or item["input"] is None else f" (given {item['input']!r})"
         clauses.append(f"{field}: {item['msg'][:1].lower()}{item['msg'][1:]}{given}")
     return "; ".join(clauses)
 
@@ -247,7 +225,7 @@ def sources(spec: Spec) -> list[str]:
     """The files, factories and jobs that a spec names, in order."""
     if isinstance(spec, BenchmarkSpec):
         return list(spec.models)
-    named = [getattr(spec, name, None) for name in ("source", "first", "second", "weights")]
+    named = [getattr(spec, name, None) for name in ("source", "package", "first", "second", "weights")]
     return [text for text in named if text]
 
 

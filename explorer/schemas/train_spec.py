@@ -1,14 +1,21 @@
 """What can be asked of a training."""
 
+import re
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
+from pydantic_core import PydanticCustomError
 
 from explorer.schemas.base import Request, note
 from explorer.schemas.choices import DATA_HELP, SOURCE_HELP, Device, Precision
 
 Optimizer = Literal["adamw", "adam", "sgd", "rmsprop"]
 Schedule = Literal["cosine", "linear", "step", "plateau", "constant"]
+
+# What torch takes where nothing is given, and the most that it takes (ATen/mps/MPSAllocator.h of torch 2.13).
+MPS_HIGH_WATERMARK = 1.7
+MPS_LOW_WATERMARK = 1.4
+MPS_WATERMARK_BOUND = 2.0
 
 
 class TrainSpec(Request):
@@ -61,10 +68,10 @@ class TrainSpec(Request):
         json_schema_extra=note(group="optimizer"),
     )
     label_smoothing: float = Field(
-        0.0,
+        0.1,
         ge=0,
         lt=1,
-        description="share of each class target spread over the others; keeps logits small",
+        description="share of each class target spread over the others; the training loss then ends above 0",
         json_schema_extra=note(group="optimizer"),
     )
     clip_grad_norm: float | None = Field(
@@ -86,7 +93,9 @@ class TrainSpec(Request):
     keep_best: bool = Field(
         False, description="give the weights of the best validation instead of the last", json_schema_extra=note(group="run")
     )
-    device: Device = Field("auto", description="auto takes MPS, then CUDA, then CPU", json_schema_extra=note(group="device"))
+    device: Device = Field(
+        "auto", description="auto takes MPS, then CUDA, then XLA, then CPU", json_schema_extra=note(group="device")
+    )
     precision: Precision = Field(
         "float32", description="float16 and bfloat16 are mixed precision", json_schema_extra=note(group="device")
     )
@@ -105,14 +114,14 @@ class TrainSpec(Request):
     mps_high_watermark: float | None = Field(
         None,
         ge=0,
-        le=4,
+        le=MPS_WATERMARK_BOUND,
         description="hard limit of MPS memory as a multiple of what Metal recommends; 0 is none; default torch's 1.7",
         json_schema_extra=note(group="device"),
     )
     mps_low_watermark: float | None = Field(
         None,
         ge=0,
-        le=4,
+        le=MPS_WATERMARK_BOUND,
         description="soft limit of MPS memory, at most the hard one; default torch's 1.4, or the hard one where that is less",
         json_schema_extra=note(group="device"),
     )
@@ -132,6 +141,7 @@ class TrainSpec(Request):
     )
     rendezvous: str | None = Field(
         None,
+        validate_default=True,
         description="host:port where the machines meet, on one of them",
         json_schema_extra=note(group="data parallel"),
     )
@@ -175,3 +185,33 @@ class TrainSpec(Request):
         description="how many are kept, the newest first",
         json_schema_extra=note(unit="checkpoints", group="run"),
     )
+
+    @field_validator("precision")
+    @classmethod
+    def _precision_fits_device(cls, precision: Precision, info: ValidationInfo) -> Precision:
+        if precision == "float16" and info.data.get("device") == "xla":
+            raise _wrong("must be bfloat16 or float32 on xla, whose gradients torch cannot scale")
+        return precision
+
+    @field_validator("mps_low_watermark")
+    @classmethod
+    def _low_watermark_is_below_the_high_one(cls, low: float | None, info: ValidationInfo) -> float | None:
+        given = info.data.get("mps_high_watermark")
+        high = MPS_HIGH_WATERMARK if given is None else given or MPS_WATERMARK_BOUND
+        if low is not None and low > high:
+            raise _wrong(f"must be at most mps_high_watermark, {'which is ' if given is None else ''}{high:g}")
+        return low
+
+    @field_validator("rendezvous")
+    @classmethod
+    def _several_nodes_meet_somewhere(cls, address: str | None, info: ValidationInfo) -> str | None:
+        if address is None and info.data.get("nodes", 1) > 1:
+            raise _wrong("must be host:port of one of the machines when nodes is above 1")
+        if address is not None and not re.fullmatch(r"\S+:\d{1,5}", address):
+            raise _wrong("must be host:port, such as 10.0.0.1:29500")
+        return address
+
+
+def _wrong(words: str) -> PydanticCustomError:
+    """A mistake in the field being validated; `explain` and forms put its name before the words."""
+    return PydanticCustomError("explorer", words)

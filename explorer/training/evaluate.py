@@ -1,63 +1,83 @@
-"""Loss and accuracy on held-out data."""
+"""Loss, accuracy and error on held-out data."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import torch
 from torch import nn
-from torch.nn import functional as F
 
-from explorer.datasets.load import Dataset
-from explorer.errors import ExplorerError
-from explorer.models.user_code import blamed
+from explorer.datasets.dataset import Dataset
 from explorer.reporter import Reporter
+from explorer.training.batches import ArrayBatches, BatchSource
+from explorer.training.losses import loss_of
+from explorer.training.parallel import ALONE, Group
+from explorer.training.user_step import StepFunction, pair
 
 BATCH_SIZE = 256
 
 
-def loss_of(outputs: torch.Tensor, targets: torch.Tensor, label_smoothing: float = 0.0) -> torch.Tensor:
-    """Mean cross-entropy for classes (int64 targets), mean squared error for values."""
-    if targets.dtype == torch.int64:
-        return F.cross_entropy(outputs, targets, label_smoothing=label_smoothing)
-    return F.mse_loss(outputs, targets)
+def supervised(module: nn.Module, data: Any, *, classes: bool) -> dict[str, float]:
+    """Mean `loss` of a batch, with `accuracy` for classes or `mae`, the mean absolute error, for values."""
+    inputs, targets = pair(data)
+    outputs = module(inputs).float()
+    values = {"loss": loss_of(outputs, targets).item()}
+    if classes:
+        values["accuracy"] = int((outputs.argmax(dim=1) == targets).sum().item()) / len(targets)
+    elif targets.numel() == outputs.numel():
+        values["mae"] = (outputs - targets.reshape(outputs.shape)).abs().mean().item()
+    return values
 
 
-def evaluate(module: nn.Module, dataset: Dataset, device: str, report: Reporter | None = None) -> tuple[float, float | None]:
-    """Mean loss and accuracy (None without classes) over a data set, in eval mode; the module's mode is restored.
+def evaluate(
+    module: nn.Module,
+    source: BatchSource,
+    *,
+    step: StepFunction | None = None,
+    group: Group = ALONE,
+    cut: Callable[[], bool] = lambda: False,
+) -> dict[str, float] | None:
+    """Means over all samples of all ranks, in eval mode and float32; the module's mode is restored.
 
-    `report.control()` is asked between batches.
+    With the user's own `step`, its values. `cut` is asked before every batch; None when it said True.
     """
     training = module.training
     module.eval()
-    total, right = 0.0, 0
+    totals: dict[str, float] = {}
+    samples = 0.0
     try:
         with torch.no_grad():
-            for start in range(0, len(dataset), BATCH_SIZE):
-                if report is not None:
-                    report.control()
-                targets = torch.from_numpy(dataset.targets[start : start + BATCH_SIZE]).to(device)
-                outputs = module(torch.from_numpy(dataset.inputs[start : start + BATCH_SIZE]).to(device)).float()
-                total += loss_of(outputs, targets).item() * len(targets)
-                if dataset.classes is not None:
-                    right += int((outputs.argmax(dim=1) == targets).sum().item())
+            for batch in source.epoch(0):
+                if cut():
+                    return None
+                for name, value in _values(module, batch.data, source.classes, step).items():
+                    totals[name] = totals.get(name, 0.0) + value * batch.samples
+                samples += batch.samples
     finally:
         module.train(training)
-    return total / len(dataset), right / len(dataset) if dataset.classes is not None else None
+    return _means(totals, samples, group)
 
 
-def check_fit(module: nn.Module, dataset: Dataset, device: str) -> None:
-    """Run two samples through the module; raises `ExplorerError` when it cannot take them or answers in another shape."""
-    inputs = torch.from_numpy(dataset.inputs[:2]).to(device)
-    wanted = (2, dataset.classes) if dataset.classes is not None else dataset.targets[:2].shape
-    training = module.training
-    module.eval()
-    with (
-        torch.no_grad(),
-        blamed(f"the model cannot take {dataset.name} samples of shape {tuple(inputs.shape[1:])}", "choose other data"),
-    ):
-        outputs = module(inputs)
-    module.train(training)
-    if not isinstance(outputs, torch.Tensor):
-        raise ExplorerError(f"the model gives {type(outputs).__name__}, not a tensor", "return the logits alone")
-    if tuple(outputs.shape) != tuple(wanted):
-        raise ExplorerError(
-            f"the model gives shape {tuple(outputs.shape)} for two {dataset.name} samples, not {tuple(wanted)}",
-            "mend its last layer or choose other data",
-        )
+def evaluate_dataset(module: nn.Module, dataset: Dataset, report: Reporter) -> dict[str, float]:
+    """`evaluate` on a data set in memory, on the CPU; `report.control()` is asked before every batch."""
+
+    def ask() -> bool:
+        report.control()
+        return False
+
+    return evaluate(module, _batches(dataset, BATCH_SIZE), cut=ask) or {}
+
+
+def _values(module: nn.Module, data: Any, classes: int | None, step: StepFunction | None) -> Mapping[str, float]:
+    if step is None:
+        return supervised(module, data, classes=classes is not None)
+    return {name: value.item() for name, value in step(module, data).items()}
+
+
+def _means(totals: dict[str, float], samples: float, group: Group) -> dict[str, float]:
+    """Sums of all ranks over their samples."""
+    *sums, count = group.total([*totals.values(), samples])
+    return {name: total / max(count, 1.0) for name, total in zip(totals, sums, strict=True)}
+
+
+def _batches(dataset: Dataset, batch_size: int) -> ArrayBatches:
+    return ArrayBatches(dataset, batch_size, 0, lambda data: data, in_order=True)

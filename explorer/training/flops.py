@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
-from explorer.training.evaluate import loss_of
+from explorer.training.losses import loss_of
 
 # Tensors on this device have shapes and no values: nothing is computed, no random number drawn, no memory held.
 SHAPES_ONLY = "meta"

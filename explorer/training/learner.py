@@ -1,62 +1,83 @@
-"""One optimization step, with nothing in it but the work."""
+"""The parts of one optimization step, with nothing in them but the work."""
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from contextlib import nullcontext
 
 import torch
 from torch import nn
 
 from explorer.schemas.specs import TrainSpec
-from explorer.training.evaluate import loss_of
-from explorer.training.optimizers import learning_rate, make_optimizer
+from explorer.training.batches import Batch
+from explorer.training.optimizers import make_optimizer
 from explorer.training.precision import make_amp
-
-Guard = Callable[[torch.Tensor, torch.Tensor | None], None]
+from explorer.training.schedules import Rate
+from explorer.training.user_step import StepFunction
 
 
 class Learner:
-    """A module with all that changes it: optimizer, learning rate, precision."""
+    """A module with all that changes it: step function, optimizer, learning rate, precision.
 
-    def __init__(self, module: nn.Module, spec: TrainSpec, device: str, total_steps: int) -> None:
+    `called` is what steps call: the module itself, or what wraps it in data parallel. A step is `begin`, then `forward` and
+    `backward` for each of its batches, then `update`; `average` and `clip` before that where they are needed.
+    """
+
+    def __init__(
+        self, module: nn.Module, spec: TrainSpec, step: StepFunction, device: str, rate: Rate, called: nn.Module | None = None
+    ) -> None:
         self.module = module
+        self.called = module if called is None else called
         self.spec = spec
+        self.function = step
         self.device = device
-        self.total_steps = total_steps
+        self.schedule = rate
         self.optimizer = make_optimizer(module, spec)
+        self.parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
         self.amp = make_amp(spec.precision, device)
+        # Entering a context that does nothing still costs half a microsecond.
+        self._mixed = not isinstance(self.amp.autocast, nullcontext)
         self.rate = spec.learning_rate
 
-    def step(self, step: int, inputs: torch.Tensor, targets: torch.Tensor, guard: Guard | None = None) -> torch.Tensor:
-        """Learn from one batch and give its loss, detached and still on the device.
-
-        `guard` sees loss and gradient norm (None unless clipping) before the weights change, and may raise.
-        """
-        self.rate = learning_rate(self.spec, step, self.total_steps)
+    def begin(self, step: int) -> None:
+        """Forget the last gradients and set the rate of `step` (from 0)."""
+        self.rate = self.schedule.at(step)
         for group in self.optimizer.param_groups:
             group["lr"] = self.rate
         self.optimizer.zero_grad(set_to_none=True)
+
+    def forward(self, batch: Batch) -> Mapping[str, torch.Tensor]:
+        """The loss and whatever else the step function gives."""
+        if not self._mixed:
+            return self.function(self.called, batch.data)
         with self.amp.autocast:
-            loss = loss_of(self.module(inputs), targets, self.spec.label_smoothing)
-        self._backward(loss)
-        norm = self._clip()
-        if guard is not None:
-            guard(loss, norm)
-        self._update()
-        return loss.detach()
+            return self.function(self.called, batch.data)
 
-    def _backward(self, loss: torch.Tensor) -> None:
-        if self.amp.scaler is None:
-            loss.backward()  # type: ignore[no-untyped-call]
-        else:
-            self.amp.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+    def backward(self, loss: torch.Tensor) -> None:
+        """Add the loss's gradients."""
+        if self.amp.scaler is not None:
+            loss = self.amp.scaler.scale(loss)
+        loss.backward()  # type: ignore[no-untyped-call]
 
-    def _clip(self) -> torch.Tensor | None:
-        if self.spec.clip_grad_norm is None:
-            return None
+    def gradients(self) -> list[torch.Tensor]:
+        """Those that there are after `backward`."""
+        return [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+
+    def average(self, share: float) -> None:
+        """Divide the gradients by `share`: a step at the end of an epoch may have had fewer batches than planned."""
+        for gradient in self.gradients():
+            gradient.div_(share)
+
+    def unscale(self) -> None:
+        """With a scaler: bring the gradients to their true size, once a step."""
         if self.amp.scaler is not None:
             self.amp.scaler.unscale_(self.optimizer)
-        return torch.nn.utils.clip_grad_norm_(self.module.parameters(), self.spec.clip_grad_norm)
 
-    def _update(self) -> None:
+    def clip(self, norm: torch.Tensor) -> None:
+        """Scale the gradients, whose norm is `norm`, down to `clip_grad_norm`. Unscale before."""
+        if self.spec.clip_grad_norm is not None:
+            torch.nn.utils.clip_grads_with_norm_(self.parameters, self.spec.clip_grad_norm, norm)
+
+    def update(self) -> None:
+        """Change the weights; with a scaler, not when a gradient was infinite."""
         if self.amp.scaler is None:
             self.optimizer.step()
         else:

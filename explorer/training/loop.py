@@ -3,124 +3,155 @@
 import math
 import time
 from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import torch
 
-from explorer.errors import ExplorerError
-from explorer.reporter import NO_ORDERS, Orders, Reporter
-from explorer.training.learner import Learner
+from explorer.reporter import Reporter
+from explorer.training.accelerator import Accelerator
+from explorer.training.alarms import STARVED_STEPS, Alarms
+from explorer.training.batches import Batch
+from explorer.training.memory import MemoryWatch
+from explorer.training.pace import Pace
+from explorer.training.stepper import Stepper
+from explorer.training.timing import StepTimes, Stopwatch
 
-# Asking looks at a file, which costs 2 % of a millisecond's step; nobody notices a twentieth of a second.
-CONTROL_INTERVAL_S = 0.05
 # Slow steps are said this often, however few they are.
 SAY_INTERVAL_S = 0.5
 
 
 class Monitor:
-    """Keeps losses on the device and says them every `log_every` steps, or each half second when steps are slow.
+    """Says the steps of a `Stepper` every `log_every` steps, or each half second when they are slow, and watches over them.
 
-    It stops the training at a loss that is not finite.
-
-    `done` counts finished steps. `whole` is False within a step, when the weights may be half updated. `loss` is the mean
-    of the last `log_every` steps that were said, NaN before.
+    `whole` is False within a step, when the weights may be half updated.
     """
 
-    def __init__(self, learner: Learner, report: Reporter, log_every: int, *, done: int = 0) -> None:
-        self.learner = learner
-        self.report = report
-        self.log_every = log_every
-        self.done = done
+    def __init__(self, stepper: Stepper, report: Reporter, accelerator: Accelerator) -> None:
+        spec = stepper.learner.spec
+        self.stepper, self.report = stepper, report
+        self.position, self.group = stepper.position, stepper.group
         self.whole = True
-        self.loss = math.nan
-        self._first_unsaid = done + 1
-        self._said: deque[float] = deque(maxlen=log_every)
-        self._losses: list[torch.Tensor] = []
-        self._read: list[float] = []
+        self.log_every = spec.log_every_steps
+        self.alarms = Alarms(report)
+        self.pace = Pace()
+        self.times = StepTimes(report, spec.time_every_steps, accelerator.synchronize)
+        self.memory = MemoryWatch(report, accelerator)
+        self.said: deque[float] = deque(maxlen=self.log_every)
+        self._scaler = stepper.learner.amp.scaler
+        # Ranks say together, and their clocks differ.
+        self._by_clock = self.group.size == 1
         self._rates: list[float] = []
         self._norms: list[torch.Tensor] = []
-        self._samples = 0
+        self._others: dict[int, dict[str, Any]] = {}
+        self._clips = spec.clip_grad_norm is not None
         self._started = 0.0
-        self._next_control = 0.0
-        self._on_cpu = learner.device == "cpu"
-        self._scaled = learner.amp.scaler is not None
-
-    def step(self, inputs: torch.Tensor, targets: torch.Tensor) -> Orders:
-        """One step under watch; gives the commands that came in before it. A pause in `control()` is not counted as training."""
-        now = time.perf_counter()
-        commands = NO_ORDERS
-        if not self._samples:
-            self._started = now
-        if now >= self._next_control:
-            commands = self._ask(now)
-        self.whole = False
-        loss = self.learner.step(self.done, inputs, targets, self._guard)
-        if not self._on_cpu:
-            self._losses.append(loss)
-        self._rates.append(self.learner.rate)
-        self._samples += len(inputs)
-        self.done += 1
-        self.whole = True
-        if self.done % self.log_every == 0 or now - self._started >= SAY_INTERVAL_S:
-            self.flush()
-        return commands
 
     @property
     def all_said(self) -> bool:
         """Whether every step so far was said."""
-        return not self._samples
+        return not self._rates
+
+    @property
+    def loss(self) -> float:
+        """The mean of the last `log_every` steps that were said, NaN before."""
+        return sum(self.said) / len(self.said) if self.said else math.nan
+
+    def log_each(self, steps: int) -> None:
+        """Say every so many steps from here on."""
+        self.log_every = steps
+        self.said = deque(self.said, maxlen=steps)
+        self.stepper.checks.log_each(steps)
+
+    def wait(self, seconds: float) -> None:
+        """So much time went by between two steps, which is no training time."""
+        self._started += seconds
+
+    def step(self, batches: Iterator[Batch], count: int = 1) -> bool:
+        """Learn from the next `count` batches under watch; False when there are none."""
+        now = time.perf_counter()
+        if not self._rates:
+            self._started = now
+        stepper, step = self.stepper, self.position.step + 1
+        watch = self.times.start() if self.times.due(step) else None
+        self.whole = False
+        learned = stepper.step(batches, count, watch)
+        if not learned:
+            self.whole = True
+            return False
+        self._rates.append(stepper.learner.rate)
+        if self._clips and stepper.norm is not None:
+            self._norms.append(stepper.norm)
+        if stepper.others:
+            self._others[step] = stepper.others
+        if watch is not None:
+            self._add_timed(step, watch)
+        self.whole = True
+        if step % self.log_every == 0 or (self._by_clock and now - self._started >= SAY_INTERVAL_S):
+            self.flush()
+        return True
 
     def flush(self) -> None:
         """Read and say what is kept; raises when a loss in it is not finite."""
-        if self._samples:
-            self._say(self._finite_losses())
+        if self._rates:
+            seconds = time.perf_counter() - self._started
+            with self.unbroken():
+                self._say(self.stepper.take_losses(), seconds)
 
-    def _ask(self, now: float) -> Orders:
-        """Commands that came in; the time that a pause takes is no training time."""
-        commands = self.report.control()
-        after = time.perf_counter()
-        self._started += after - now
-        self._next_control = after + CONTROL_INTERVAL_S
-        return commands
+    @contextmanager
+    def unbroken(self) -> Iterator[None]:
+        """A cut within the block leaves no state to keep."""
+        self.whole = False
+        yield
+        self.whole = True
 
-    def _guard(self, loss: torch.Tensor, norm: torch.Tensor | None) -> None:
-        """Before the weights change: on the CPU at every step, since reading is free there, elsewhere when a log is due."""
-        if norm is not None:
-            self._norms.append(norm)
-        step = self.done + 1
-        if not (self._on_cpu or step % self.log_every == 0):
-            return
-        value = loss.item()
-        check_finite(step, "loss", value)
-        if self._on_cpu:
-            self._read.append(value)
-        if norm is not None and not self._scaled:
-            check_finite(step, "gradient norm", norm.item())
+    def flush_all(self) -> None:
+        """The timed steps too, as before a checkpoint."""
+        self.flush()
+        self.times.flush()
 
-    def _finite_losses(self) -> list[float]:
-        if self._on_cpu:
-            return self._read
-        losses: list[float] = torch.stack(self._losses).float().tolist()
-        for offset, value in enumerate(losses):
-            check_finite(self._first_unsaid + offset, "loss", value)
-        return losses
+    def _add_timed(self, step: int, watch: Stopwatch) -> None:
+        others = {}
+        if not self._clips and self.stepper.norm is not None:
+            others["grad_norm"] = self.stepper.norm.item()
+        if self._scaler is not None:
+            others["grad_scale"] = self._scaler.get_scale()
+        self.times.add(step, watch, others)
+        self.alarms.data_share(step, self.times.data_share(STARVED_STEPS))
 
-    def _say(self, losses: list[float]) -> None:
+    def _say(self, losses: list[float], seconds: float) -> None:
         """One event with the same columns each time, so that a reporter can join them."""
-        steps = range(self._first_unsaid, self.done + 1)
-        speed = self._samples / (time.perf_counter() - self._started)
-        values = {"loss": losses, "lr": self._rates, "samples_per_s": [speed] * len(losses)}
+        step, count = self.position.step, len(losses)
+        steps = range(step - count + 1, step + 1)
+        columns = self._over_ranks({"loss": losses} | self._other_columns(steps))
+        speed = self.pace.add(count, self.stepper.samples * self.group.size, seconds)
+        columns |= {"lr": self._rates, "samples_per_s": [speed] * count}
         if self._norms:
-            values["grad_norm"] = torch.stack(self._norms).float().tolist()
-        self.report.metric(steps, values)
-        self._said.extend(losses)
-        self.loss = sum(self._said) / len(self._said)
-        self._first_unsaid = self.done + 1
-        self._losses, self._read, self._rates, self._norms = [], [], [], []
-        self._samples = 0
+            columns["grad_norm"] = torch.stack(self._norms).float().tolist()
+        self._rates, self._norms, self._others, self.stepper.samples = [], [], {}, 0
+        self.report.metric(steps, columns)
+        self.said.extend(columns["loss"])
+        self._watch(step, columns["loss"])
 
+    def _watch(self, step: int, losses: list[float]) -> None:
+        self.alarms.losses(step, losses)
+        if self._scaler is not None:
+            self.alarms.scale(step, len(losses), self._scaler.get_scale())
+        if time.perf_counter() >= self.memory.next_s:
+            self.alarms.memory(step, self.memory.read(step))
 
-def check_finite(step: int, what: str, value: float) -> None:
-    """Raises `ExplorerError` when `value` is NaN or infinite; `step` counts from 1."""
-    if not math.isfinite(value):
-        kind = "NaN" if math.isnan(value) else "infinity"
-        raise ExplorerError(f"{kind} in {what} at step {step}", "lower learning_rate, or set clip_grad_norm")
+    def _other_columns(self, steps: range) -> dict[str, list[float]]:
+        """What the user's step gave; NaN where it gave a name at some steps only."""
+        names = dict.fromkeys(name for others in self._others.values() for name in others)
+        rows = [self._others.get(step, {}) for step in steps] if names else []
+        return {name: [float(row.get(name, math.nan)) for row in rows] for name in names}
+
+    def _over_ranks(self, columns: dict[str, list[float]]) -> dict[str, list[float]]:
+        """Means over all ranks, whose losses are weighted by their samples already."""
+        size = self.group.size
+        if size == 1:
+            return columns
+        totals = self.group.total([value / size for column in columns.values() for value in column])
+        count = len(columns["loss"])
+        return {name: totals[index * count : (index + 1) * count] for index, name in enumerate(columns)}

@@ -1,33 +1,21 @@
-"""Optimizers and learning rates from a spec."""
-
-import math
+"""Optimizers from a spec."""
 
 import torch
 from torch import nn
 
+from explorer.errors import ExplorerError
 from explorer.schemas.specs import TrainSpec
-
-WARMUP_SHARE = 0.05
 
 
 def make_optimizer(module: nn.Module, spec: TrainSpec) -> torch.optim.Optimizer:
-    """The spec's optimizer over the parameters that train."""
+    """The spec's optimizer over the parameters that train; raises when none does."""
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    if not parameters:
+        raise ExplorerError("the model has no parameters that train", "set requires_grad on some of them")
+    decay = spec.weight_decay
     if spec.optimizer == "sgd":
-        return torch.optim.SGD(parameters, spec.learning_rate, momentum=spec.momentum, weight_decay=spec.weight_decay)
+        return torch.optim.SGD(parameters, spec.learning_rate, momentum=spec.momentum, weight_decay=decay)
+    if spec.optimizer == "rmsprop":
+        return torch.optim.RMSprop(parameters, spec.learning_rate, momentum=spec.momentum, weight_decay=decay)
     kind = torch.optim.AdamW if spec.optimizer == "adamw" else torch.optim.Adam
-    return kind(parameters, spec.learning_rate, weight_decay=spec.weight_decay)
-
-
-def learning_rate(spec: TrainSpec, step: int, total_steps: int) -> float:
-    """The rate of step `step` of `total_steps` (from 0), a pure function, so that a resumed run needs no scheduler state.
-
-    cosine: a linear rise over the first 5 %, then half a cosine to zero (Loshchilov and Hutter 2017, without restarts).
-    """
-    if spec.schedule == "constant":
-        return spec.learning_rate
-    warmup = max(1, round(WARMUP_SHARE * total_steps))
-    if step < warmup:
-        return spec.learning_rate * (step + 1) / warmup
-    share = (step - warmup) / max(1, total_steps - warmup)
-    return spec.learning_rate * 0.5 * (1 + math.cos(math.pi * share))
+    return kind(parameters, spec.learning_rate, weight_decay=decay)

@@ -81,7 +81,8 @@ class TypedInput(Input):
 class FilePicker(ModalScreen[Path | None]):
     """The files of a folder, models first; gives the chosen path or None. Folders are read in a thread.
 
-    With `folders`, a title, a folder is chosen instead: files are left out and the first row stands for the folder shown.
+    With `folders`, a title, a folder is chosen instead: files are left out and the first row stands for the folder shown. With
+    `any_file`, a title, all files are alike.
     """
 
     SECTION = "picker"
@@ -95,15 +96,16 @@ class FilePicker(ModalScreen[Path | None]):
     FilePicker #files { padding: 0 1; border-top: solid $rule; }
     """
 
-    def __init__(self, folder: Path, folders: str = "") -> None:
+    def __init__(self, folder: Path, folders: str = "", any_file: str = "") -> None:
         super().__init__()
         self._folders = folders
+        self._any_file = any_file
         self._found = Listing(folder)
         self._folder = folder
         self._hidden = False
 
     def compose(self) -> ComposeResult:
-        yield Static(self._folders or "Open a model file", classes="dialog-title", markup=False)
+        yield Static(self._folders or self._any_file or "Open a model file", classes="dialog-title", markup=False)
         yield Lines([""], id="where")
         with Horizontal():
             yield Static("filter", classes="label")
@@ -204,7 +206,7 @@ class FilePicker(ModalScreen[Path | None]):
             found = here + [entry for entry in found if entry.is_folder]
         self.files.fill(found)
         models = sum(entry.is_model for entry in found)
-        words = "" if self._folders else f"{models} model file{'' if models == 1 else 's'}"
+        words = "" if self._folders or self._any_file else f"{models} model file{'' if models == 1 else 's'}"
         self.query_one("#where", Lines).show([Content.assemble((str(self._found.folder), "bold"), (f"   {words}", "$muted"))])
 
     def _say(self, problem: str) -> None:

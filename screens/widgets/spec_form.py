@@ -22,6 +22,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Label, Static
 
 from explorer.errors import ExplorerError
+from explorer.schemas.data_source import parse_data_source
 from explorer.schemas.fields import SpecField, spec_fields
 from explorer.schemas.specs import Spec, parse_spec
 from screens.actions import bindings
@@ -45,6 +46,12 @@ class FieldInput(Input):
 
     def action_next(self) -> None:
         self.query_ancestor(SpecForm).action_next()
+
+    def action_next_group(self) -> None:
+        self.query_ancestor(SpecForm).action_next_group()
+
+    def action_previous_group(self) -> None:
+        self.query_ancestor(SpecForm).action_previous_group()
 
 
 class FieldRow(Horizontal):
@@ -70,13 +77,18 @@ class FieldRow(Horizontal):
         return box
 
     @property
+    def control(self) -> Widget:
+        """The text field or choice of this row."""
+        return self.query_one(f"#field-{self.field.name}")
+
+    @property
     def text(self) -> str:
         """What stands in the control."""
-        control = self.query_one(f"#field-{self.field.name}")
+        control = self.control
         return control.value.strip() if isinstance(control, Input | Choice) else ""
 
     def set_text(self, text: str) -> None:
-        control = self.query_one(f"#field-{self.field.name}")
+        control = self.control
         if isinstance(control, Input | Choice):
             control.value = text
 
@@ -105,7 +117,7 @@ class SpecForm(Vertical):
     SpecForm Choice { width: 2fr; max-width: 52; }
     SpecForm .unit { width: 1fr; padding: 0 0 0 1; color: $muted; }
     SpecForm .unit.-wrong { color: $error; text-style: bold; }
-    SpecForm .help { height: 2; padding: 0 1; color: $muted; border-top: solid $rule; }
+    SpecForm .help { height: 3; padding: 0 1; color: $muted; border-top: solid $rule; }
     SpecForm .help.-wrong { color: $error; }
     """
 
@@ -151,7 +163,10 @@ class SpecForm(Vertical):
 
     def spec(self) -> Spec:
         """The validated spec; raises `ExplorerError` naming each wrong field."""
-        return parse_spec(self.values(), "form")
+        spec = parse_spec(self.values(), "form")
+        if isinstance(data := getattr(spec, "data", None), str):
+            check_data(data)
+        return spec
 
     def check(self) -> Spec | None:
         """The spec, or None with the problem shown beside each wrong field."""
@@ -180,6 +195,26 @@ class SpecForm(Vertical):
     def action_previous(self) -> None:
         self.screen.focus_previous(".row Input, .row Choice")
 
+    def action_next_group(self) -> None:
+        """Go to the first field of the next group, after the last one to the first."""
+        self._go_to_group(1)
+
+    def action_previous_group(self) -> None:
+        self._go_to_group(-1)
+
+    def _go_to_group(self, by: int) -> None:
+        rows = list(self.query(FieldRow))
+        groups = list(dict.fromkeys(row.field.group for row in rows))
+        here = self._focused_row()
+        place = groups.index(here.field.group) if here is not None else 0
+        group = groups[(place + by) % len(groups)]
+        first = next(row for row in rows if row.field.group == group)
+        first.control.focus()
+
+    def _focused_row(self) -> FieldRow | None:
+        focused = self.screen.focused
+        return next((item for item in focused.ancestors if isinstance(item, FieldRow)), None) if focused is not None else None
+
     @on(Input.Changed)
     @on(Choice.Changed)
     def _edited(self, event: Message) -> None:
@@ -191,8 +226,7 @@ class SpecForm(Vertical):
 
     def _show_help(self) -> None:
         """The focused field's problem, else its help, in the last line."""
-        focused = self.screen.focused
-        row = next((item for item in focused.ancestors if isinstance(item, FieldRow)), None) if focused is not None else None
+        row = self._focused_row()
         if row is None:
             return
         problem = self._problems.get(row.field.name, "")
@@ -203,7 +237,7 @@ class SpecForm(Vertical):
     def _focus_first_problem(self) -> None:
         for row in self.query(FieldRow):
             if row.query(".-wrong"):
-                row.query_one(f"#field-{row.field.name}").focus()
+                row.control.focus()
                 return
 
 
@@ -213,10 +247,12 @@ class SpecDialog(ModalScreen[Spec | None]):
     BINDINGS: ClassVar[list[BindingType]] = [item for item in bindings("form") if item.id == "form.close"]
     SECTION = "form"
 
-    def __init__(self, title: str, spec_type: type[Spec], values: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, title: str, spec_type: type[Spec], values: Mapping[str, Any] | None = None, form: SpecForm | None = None
+    ) -> None:
         super().__init__()
         self._heading = title
-        self._form = SpecForm(spec_type, values)
+        self._form = form or SpecForm(spec_type, values)
 
     def compose(self) -> ComposeResult:
         yield Static(self._heading, classes="dialog-title", markup=False)
@@ -263,6 +299,14 @@ def parsed(field: SpecField, text: str) -> Any:
     if field.type in ("int", "float"):
         return _number(field, text)
     return text
+
+
+def check_data(text: str) -> None:
+    """Raises `ExplorerError` naming the field when the text that names data has an option that there is not."""
+    try:
+        parse_data_source(text)
+    except ExplorerError as error:
+        raise ExplorerError(f"form: data: {error.message.partition(': ')[2]}", error.remedy) from None
 
 
 def problems(error: ExplorerError, names: list[str]) -> dict[str, str]:

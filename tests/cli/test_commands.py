@@ -79,8 +79,20 @@ def test_a_failed_job_exits_1_with_its_sentence(capsys: pytest.CaptureFixture[st
     captured = capsys.readouterr()
     answer = json.loads(captured.out)
     assert (answer["state"], answer["error"]) == ("failed", "weights.pth does not fit")
+    assert answer["remedy"] == "give the right class"
+    assert (answer["steps"], answer["checkpoint"], answer["alarms"]) == (0, None, [])
     assert "weights.pth does not fit: give the right class" in captured.err
     assert "Traceback" not in captured.err
+
+
+def test_a_failed_training_tells_its_alarms_steps_and_checkpoint(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "alarm:", "--json"]) == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    answer = json.loads(line)
+    assert (answer["state"], answer["error"], answer["remedy"]) == ("failed", "NaN in loss at step 12", "lower learning_rate")
+    assert answer["alarms"] == ["the loss stalls", "NaN in loss at step 12"]
+    assert answer["steps"] == 12
+    assert answer["checkpoint"].endswith(f"{answer['job']}/artifacts/checkpoints/10.pt")
 
 
 def test_jobs_are_listed_shown_logged_and_removed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,6 +124,41 @@ def test_a_detached_job_is_paused_resumed_and_cancelled(capsys: pytest.CaptureFi
     capsys.readouterr()
     assert main(["jobs", "follow", job, "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["state"] == "cancelled"
+
+
+def obeyed(words: list[str]) -> bool:
+    """Whether a command was taken, within the time that a worker needs to start."""
+    return any(main(words) == 0 for _ in range(50))
+
+
+def test_a_running_training_is_set_and_stopped(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "steps:5000", "--detach"]) == 0
+    job = capsys.readouterr().out.strip()
+    assert obeyed(["jobs", "set", job, "--learning-rate", "0.001", "--log-every-steps", "5"])
+    assert "set learning_rate=0.001 log_every_steps=5" in capsys.readouterr().out
+    assert main(["jobs", "set", job, "--learning-rate-factor", "0.5", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["id"] == job
+    assert main(["jobs", "stop", job]) == 0
+    capsys.readouterr()
+    assert main(["jobs", "follow", job, "--json"]) == 0
+    captured = capsys.readouterr()
+    answer = json.loads(captured.out)
+    assert (answer["state"], answer["stopped"]) == ("done", "asked to stop")
+    assert "set 0.001 x 0.5, every 5" in captured.err or "set 0.001 x 1.0, every 5" in captured.err
+    assert main(["jobs", "stop", job]) == 1
+    assert f"job {job} is done" in capsys.readouterr().err
+
+
+def test_a_setting_that_cannot_be_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["jobs", "set", "1"])
+    assert caught.value.code == 2
+    assert "--learning-rate-factor" in capsys.readouterr().err
+    assert main(["train", "steps:5000", "--detach"]) == 0
+    job = capsys.readouterr().out.strip()
+    assert main(["jobs", "set", job, "--learning-rate", "0"]) == 1
+    assert "above zero" in capsys.readouterr().err
+    assert obeyed(["jobs", "cancel", job])
 
 
 def test_run_repeats_a_toml_file_and_names_a_missing_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,7 +208,7 @@ HEAVY = ("torch", "numpy", "onnx", "onnxruntime", "coremltools", "textual")
         "import explorer.cli; explorer.cli.main(['--help'])",
         "import explorer.cli; explorer.cli.main(['train', '--toml'])",
         "import explorer.engine.service, explorer.engine.supervisor, explorer.engine.connection, explorer.engine.sampler",
-        "import explorer.engine.client, explorer.cli.jobs, explorer.cli.tour, explorer.cli.devices",
+        "import explorer.engine.client, explorer.cli.jobs, explorer.cli.tour, explorer.cli.devices, explorer.cli.watch",
         "import explorer.engine.worker",
     ],
 )

@@ -1,4 +1,5 @@
 import hashlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -36,6 +37,30 @@ def test_linear_is_solved_by_least_squares_to_its_noise() -> None:
     solution = np.linalg.lstsq(with_bias, train.targets, rcond=None)[0]
     predicted = np.hstack([test.inputs, np.ones((200, 1), np.float32)]) @ solution
     assert float(np.mean((predicted - test.targets) ** 2)) == pytest.approx(0.01, rel=0.3)
+
+
+def test_the_digits_are_a_csv_file_too() -> None:
+    table, digits = load("samples/digits.csv.gz", "test"), load("digits", "test")
+    assert (table.classes, table.inputs.shape) == (10, (359, 64))
+    assert table.targets.tolist() == digits.targets.tolist()
+
+
+def test_the_share_that_is_held_out_can_be_said() -> None:
+    assert [len(load("linear,validation=0.3", part)) for part in ("train", "test")] == [700, 300]
+    assert len(load("digits,validation=0", "train")) == 1797
+    with pytest.raises(ExplorerError, match=r"digits,validation=0 has no held-out samples"):
+        load("digits,validation=0", "test")
+    with pytest.raises(ExplorerError, match="target= has no part in such data"):
+        load("digits,target=3", "test")
+
+
+def test_what_is_no_data_names_the_kinds(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"PAR1")
+    for text in ("cifar", f"{tmp_path}/a.parquet", f"{tmp_path}/missing.csv"):
+        with pytest.raises(
+            ExplorerError, match=r"digits, linear, a \.npz or \.csv file, a folder of images by class, or file\.py"
+        ):
+            load(text, "train")
 
 
 def test_accuracy_counts_rows_whose_largest_logit_is_right() -> None:

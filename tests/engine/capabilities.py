@@ -18,12 +18,20 @@ def train(spec: TrainSpec, report: Reporter) -> TrainResult:
     behaviour, _, argument = spec.source.partition(":")
     sys.stdout.write(f"behaving as {behaviour}\n")
     if behaviour == "steps":
-        _steps(int(argument), report)
+        return _steps(int(argument), report)
     elif behaviour == "kill":
         os.kill(os.getpid(), int(argument))
         time.sleep(10)
     elif behaviour == "allocate":
         _allocate_until_killed()
+    elif behaviour == "alarm":
+        with report.artifact("checkpoints/10.pt", step=10) as path:
+            path.write_text("10")
+        report.metric([11, 12], {"loss": [1.0, float("nan")]})
+        report.finding("info", "a remark", "no alarm")
+        report.finding("warning", "the loss stalls", "since step 3")
+        report.finding("error", "NaN in loss at step 12")
+        raise ExplorerError("NaN in loss at step 12", "lower learning_rate")
     elif behaviour == "refuse":
         raise ExplorerError("weights.pth does not fit", "give the right class")
     elif behaviour == "crash":
@@ -56,13 +64,20 @@ def inspect(spec: InspectSpec, report: Reporter) -> InspectResult:
     )
 
 
-def _steps(count: int, report: Reporter) -> None:
+def _steps(count: int, report: Reporter) -> TrainResult:
+    """Says what it is asked to do at each step; ends early when asked to stop."""
     for step in range(1, count + 1):
-        if "checkpoint" in report.control():
+        orders = report.control()
+        if orders.checkpoint:
             report.log(f"checkpoint at {step}")
+        if orders.learning_rate is not None or orders.learning_rate_factor != 1 or orders.log_every_steps is not None:
+            report.log(f"set {orders.learning_rate} x {orders.learning_rate_factor}, every {orders.log_every_steps}")
         report.metric([step], {"loss": [1.0 / step if step != 3 else float("nan")]})
         report.progress(step, count, f"step {step}")
+        if orders.stop:
+            return _result(step, stopped="asked to stop")
         time.sleep(0.01)
+    return _result(count)
 
 
 def _until_checkpointed(report: Reporter) -> TrainResult:
@@ -87,7 +102,14 @@ def _allocate_until_killed() -> None:
         blocks.append(bytearray(32 * 2**20))
 
 
-def _result(steps: int) -> TrainResult:
+def _result(steps: int, stopped: str = "") -> TrainResult:
     return TrainResult(
-        device="cpu", device_reason="scripted", steps=steps, seconds=0.1, parameters=1, metrics={"loss": 0.5}, model="model.json"
+        device="cpu",
+        device_reason="scripted",
+        steps=steps,
+        seconds=0.1,
+        stopped=stopped,
+        parameters=1,
+        metrics={"loss": 0.5},
+        model="model.json",
     )

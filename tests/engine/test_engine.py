@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,6 +77,39 @@ async def test_pause_resume_and_checkpoint_reach_the_worker(engine: EngineClient
     await engine.control(job.id, "cancel")
     states = [event.state for event in await events_of(engine, job) if isinstance(event, State)]
     assert states == ["running", "paused", "running", "cancelled"]
+
+
+async def test_settings_and_stop_reach_the_worker(engine: EngineClient) -> None:
+    job = await started(engine, "steps:2000")
+    await engine.control(job.id, "set", {"learning_rate": 0.002, "log_every_steps": 5})
+    await until(lambda: "set 0.002 x 1.0, every 5" in job_folder(job.id).events_path.read_text())
+    await engine.control(job.id, "set", {"learning_rate_factor": 0.5})
+    await until(lambda: "set None x 0.5, every None" in job_folder(job.id).events_path.read_text())
+    await engine.control(job.id, "stop")
+    events = await events_of(engine, job)
+    assert [event.state for event in events if isinstance(event, State)] == ["running", "done"]
+    result = next(event.result for event in events if isinstance(event, Result))
+    assert result["stopped"] == "asked to stop"
+    assert result["steps"] < 2000
+
+
+@pytest.mark.parametrize(
+    ("command", "values"),
+    [
+        ("set", {"learning_rate": 0.0}),
+        ("set", {"learning_rate": -1.0}),
+        ("set", {"learning_rate": math.inf}),
+        ("set", {"momentum": 0.5}),
+        ("dance", {}),
+    ],
+)
+async def test_what_no_job_understands_is_refused_in_a_sentence(engine: EngineClient, command: Any, values: Any) -> None:
+    job = await started(engine, "steps:2000")
+    with pytest.raises(ExplorerError, match="is nothing to say to a job") as caught:
+        await engine.control(job.id, command, values)
+    assert "learning_rate" in caught.value.remedy
+    assert (await engine.job(job.id)).active
+    await engine.control(job.id, "cancel")
 
 
 async def test_a_deaf_worker_is_cancelled_by_force(engine: EngineClient) -> None:

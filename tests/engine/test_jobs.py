@@ -3,17 +3,20 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from explorer.engine.events_file import EventReader, EventWriter
 from explorer.engine.jobs import JobFolder, LockHeldError, find_job, fold, list_jobs
 from explorer.engine.reporting import JobReporter
 from explorer.errors import Cancelled, ExplorerError
+from explorer.reporter import NO_ORDERS, Orders
 from explorer.schemas.events import Event, Metric, Progress, State
-from explorer.schemas.jobs import JobSummary
+from explorer.schemas.jobs import ControlLine, JobSummary
 from explorer.schemas.specs import TrainSpec
 from tests.engine.conftest import ROOT
 
@@ -96,15 +99,48 @@ def test_metrics_are_written_in_columns_no_oftener_than_four_times_a_second(job:
 def test_commands_are_obeyed_once_and_cancel_raises(job: JobFolder) -> None:
     writer = EventWriter(job.events_path)
     reporter = JobReporter(job, writer)
-    job.send("checkpoint")
-    assert reporter.control() == {"checkpoint"}
-    assert reporter.control() == frozenset()
+    job.send(ControlLine(command="checkpoint"))
+    assert reporter.control() == Orders(checkpoint=True)
+    assert reporter.control() == NO_ORDERS
     with job.control_path.open("ab") as stream:
         stream.write(b"nonsense\n")
-    job.send("cancel")
+    job.send(ControlLine(command="cancel"))
     with pytest.raises(Cancelled):
         reporter.control()
     writer.close()
+
+
+def test_settings_that_came_together_are_one_order(job: JobFolder) -> None:
+    writer = EventWriter(job.events_path)
+    reporter = JobReporter(job, writer)
+    for values in (
+        {"learning_rate_factor": 0.5},
+        {"learning_rate": 0.01},
+        {"learning_rate_factor": 0.1},
+        {"log_every_steps": 7.4},
+    ):
+        job.send(ControlLine.model_validate({"command": "set", "values": values}))
+    job.send(ControlLine(command="stop"))
+    asked = reporter.control()
+    assert asked == Orders(stop=True, learning_rate=0.01, learning_rate_factor=0.1, log_every_steps=7)
+    assert asked.then(Orders(learning_rate_factor=10.0)).learning_rate_factor == 1.0
+    assert not reporter.control()
+    writer.close()
+
+
+def test_a_stop_ends_a_pause(job: JobFolder) -> None:
+    writer = EventWriter(job.events_path)
+    reporter = JobReporter(job, writer)
+    job.send(ControlLine(command="pause"))
+    threading.Timer(0.1, job.send, [ControlLine(command="stop")]).start()
+    assert reporter.control() == Orders(stop=True)
+    writer.close()
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_setting_is_a_finite_number_above_zero(value: float) -> None:
+    with pytest.raises(ValidationError):
+        ControlLine(command="set", values={"learning_rate": value})
 
 
 def test_an_artifact_appears_whole_or_not_at_all(job: JobFolder) -> None:

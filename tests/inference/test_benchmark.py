@@ -14,7 +14,7 @@ from explorer.files import size_bytes
 from explorer.inference import benchmark, timing
 from explorer.inference.candidates import Candidate
 from explorer.inference.onnx_size import onnx_bytes
-from explorer.reporter import QuietReporter
+from explorer.reporter import NO_ORDERS, Orders, QuietReporter
 from explorer.schemas.results import BenchmarkResult
 from explorer.schemas.specs import BenchmarkSpec
 
@@ -196,11 +196,11 @@ class CancelledReporter(QuietReporter):
 
     asked = 0
 
-    def control(self) -> frozenset[str]:
+    def control(self) -> Orders:
         self.asked += 1
         if self.asked == 5:
             raise Cancelled
-        return frozenset()
+        return NO_ORDERS
 
 
 def test_a_benchmark_can_be_cancelled_between_rounds(nets: list[str], tmp_path: Path) -> None:

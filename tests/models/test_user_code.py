@@ -1,5 +1,6 @@
 """Blaming the user's own line, and knowing when memory was the trouble."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,42 @@ def test_memory_is_named_as_the_cause(tmp_path: Path, error: Exception) -> None:
     with pytest.raises(ExplorerError, match=r"out of memory at .*net\.py:2") as caught:
         users_step(tmp_path, error)
     assert "smaller" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "remedy"),
+    [
+        (
+            "MPS backend out of memory (MPS allocated: 17.36 GB, other allocations: 613.56 MB, max allowed: 18.13 GB). "
+            "Tried to allocate 192.00 MB on private pool. Use PYTORCH_MPS_HIGH_WATERMARK_RATIO=0.0 to disable upper limit "
+            "for memory allocations (may cause system failure).",
+            r"MPS is out of memory at .*net\.py:2 \(wanted 192\.00 MB, limit 18\.13 GB\)$",
+            "mps_high_watermark",
+        ),
+        (
+            "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.25 GiB of which 1.18 GiB is free.",
+            r"the GPU is out of memory at .*net\.py:2 \(wanted 2\.00 GiB\)$",
+            "nvidia-smi",
+        ),
+    ],
+    ids=["mps", "cuda"],
+)
+def test_memory_of_a_device_has_its_own_remedy(tmp_path: Path, text: str, message: str, remedy: str) -> None:
+    with pytest.raises(ExplorerError) as caught:
+        users_step(tmp_path, RuntimeError(text))
+    assert re.match(message, caught.value.message)
+    assert remedy in caught.value.remedy
+    assert "batch smaller" in caught.value.remedy
+
+
+def test_an_operator_that_mps_lacks_has_its_own_remedy(tmp_path: Path) -> None:
+    text = (
+        "The operator 'aten::_linalg_eigh' is not currently implemented for the MPS device. As a temporary fix, you can set the "
+        "environment variable `PYTORCH_ENABLE_MPS_FALLBACK=1` to use the CPU as a fallback for this op."
+    )
+    with pytest.raises(ExplorerError, match=r"MPS lacks the operator aten::_linalg_eigh, needed at .*net\.py:2") as caught:
+        users_step(tmp_path, NotImplementedError(text))
+    assert "mps_fallback" in caught.value.remedy
 
 
 def test_our_own_errors_pass_unchanged() -> None:

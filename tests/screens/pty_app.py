@@ -31,11 +31,12 @@ def main(mode: str) -> int:
         return 0
     from screens.app import run
 
-    return run(lambda: connect(mode))
+    return run(lambda: connect(mode), watch="/logs" if mode == "watch" else None)
 
 
 async def connect(mode: str) -> FakeEngine:
     """The scripted engine of a mode, made after the first paint as the real one is."""
+    from explorer.schemas.curves import RunNews
     from tests.fakes import FakeEngine, a_job, a_sample
 
     if mode == "hardware":
@@ -51,7 +52,28 @@ async def connect(mode: str) -> FakeEngine:
         engine = FakeEngine([a_job("7f3a")])
         FEEDERS.append(asyncio.create_task(feed(engine)))
         return engine
+    if mode == "watch":
+        from tests.screens.curves import a_long_run
+
+        engine = FakeEngine()
+        for place in range(8):
+            run = a_long_run(f"/logs/run-{place}", place)
+            engine.runs[run.source] = run
+            await engine.log_run(RunNews(run=run))
+        FEEDERS.append(asyncio.create_task(feed_runs(engine)))
+        return engine
     return FakeEngine()
+
+
+async def feed_runs(engine: FakeEngine) -> None:
+    """Every run logs four metrics, ten times a second, from half of its million steps on."""
+    from explorer.schemas.curves import RunNews
+    from tests.screens.curves import more_of
+
+    for tick in range(400):
+        for run in engine.runs.values():
+            await engine.log_run(RunNews(run=more_of(run, tick)))
+        await asyncio.sleep(0.1)
 
 
 async def feed(engine: FakeEngine) -> None:

@@ -8,7 +8,7 @@ from tests.screens.helpers import screen_text, until, until_shown
 
 AppOn = Callable[[FakeEngine], ExplorerApp]
 JOBS = [
-    a_job("t1", progress=0.46, message="epoch 6 of 12"),
+    a_job("t1", progress=0.46, message="epoch 6 of 12", seconds_left=41.0),
     a_job("t2", state="queued", model="tiny_transformer", created=EPOCH + 60),
     a_job("t3", state="done", model="ended_net"),
 ]
@@ -21,7 +21,7 @@ async def test_j_lists_the_jobs_that_run_or_wait_newest_first(app_on: AppOn) -> 
         await until_shown(pilot, "Jobs that run or wait")
         text = screen_text(pilot)
         assert text.index("tiny_transformer") < text.index("digits_cnn")
-        assert "46 %  epoch 6 of 12" in text
+        assert "46 %  41 s left  epoch 6 of 12" in text
         assert "ended_net" not in text
 
 
@@ -29,7 +29,7 @@ async def test_enter_opens_a_job_on_its_screen(app_on: AppOn) -> None:
     async with app_on(FakeEngine(JOBS)).run_test(size=(120, 30)) as pilot:
         await until_shown(pilot, "▶ 2 jobs")
         await pilot.press("j", "down", "enter")
-        await until_shown(pilot, "digits_cnn · running · job t1")
+        await until_shown(pilot, "digits_cnn · job t1")
 
 
 async def test_the_list_follows_changes_and_says_when_it_is_empty(app_on: AppOn) -> None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import psutil
 import pytest
 
 from tests.terminal import Terminal
@@ -60,6 +61,32 @@ def test_train_at_4_hz_writes_at_most_15_kib_a_second() -> None:
         assert 0 < len(written) / 8 <= 15 * KIB
 
 
+@contextmanager
+def eight_long_runs() -> Iterator[Terminal]:
+    """Eight runs of a million steps in one overlay, each growing."""
+    with terminal("watch") as child:
+        child.read_until(b"samples/s")
+        for letter in b"BCDEFGH":
+            child.press(b"\x1b[B ")
+            child.read_for(0.2)
+            child.read_until(bytes([letter]) + b"\x1b")
+        child.read_for(1.0)
+        yield child
+
+
+@pytest.mark.slow
+def test_eight_runs_of_a_million_steps_grow_within_15_kib_a_second() -> None:
+    with eight_long_runs() as child:
+        written = child.read_for(8.0)
+        assert 0 < len(written) / 8 <= 15 * KIB
+
+
+@pytest.mark.slow
+def test_eight_runs_of_a_million_steps_are_painted_anew_within_100_ms() -> None:
+    with eight_long_runs() as child:
+        assert min(repaint_cpu_s(child, b"l") for _ in range(6)) <= 0.1
+
+
 def test_sigterm_restores_the_terminal() -> None:
     with terminal("train") as child:
         child.read_until(b"EPYC")
@@ -107,6 +134,17 @@ def test_the_first_frame_takes_at_most_twice_that_of_a_bare_app() -> None:
         bare.append(first_frame_s("bare", b"ready"))
         ours.append(first_frame_s("idle", b"leave"))
     assert statistics.median(ours) <= 2 * statistics.median(bare)
+
+
+def repaint_cpu_s(child: Terminal, key: bytes) -> float:
+    """Processor seconds that the program spends from a key until its new picture, far larger than an update, is written."""
+    program, start = psutil.Process(child.pid), time.monotonic()
+    before, painted = sum(program.cpu_times()[:2]), 0
+    child.press(key)
+    while painted < 15 * KIB:
+        assert time.monotonic() - start < 5.0
+        painted += len(child.read_for(0.02))
+    return sum(program.cpu_times()[:2]) - before
 
 
 def first_frame_s(mode: str, last: bytes) -> float:

@@ -71,7 +71,7 @@ async def test_an_engine_that_cannot_be_reached_is_tried_again() -> None:
 
 async def test_help_lists_the_keys_of_the_screen_below(app_on: AppOn) -> None:
     app = app_on(FakeEngine())
-    async with app.run_test(size=(80, 40)) as pilot:
+    async with app.run_test(size=(80, 90)) as pilot:
         await pilot.press("3", "question_mark")
         await until_shown(pilot, "Open the form for a new training")
         assert "Leave the program; jobs go on" in screen_text(pilot)

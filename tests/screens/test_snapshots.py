@@ -1,4 +1,4 @@
-"""What the shell, Hardware and Train look like, empty and filled, at both sizes: `pytest --snapshot-update` after looking."""
+"""What the shell, Hardware and forms look like, empty and filled, at both sizes: `pytest --snapshot-update` after looking."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,7 +8,6 @@ import pytest
 from textual.pilot import Pilot
 
 from explorer.engine.client import Engine
-from explorer.schemas.events import Failure
 from screens.app import ExplorerApp
 from tests.fakes import EPOCH, FakeEngine, a_job, a_sample, connected
 from tests.screens.helpers import until, until_shown
@@ -112,28 +111,6 @@ def test_measuring(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
 @both_sizes
 def test_details_of_a_part(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
     assert snap(snap_compare, a_mac(), size, keys_then("source sysctl hw.perflevel0.*", "enter"))
-
-
-@both_sizes
-def test_train_empty(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
-    assert snap(snap_compare, FakeEngine(), size, keys_then("Press n for a new one", "3"))
-
-
-@both_sizes
-def test_train_running(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
-    assert snap(snap_compare, training(), size, keys_then("step 1,840 / 4,000", "3"))
-
-
-@both_sizes
-def test_train_failed(snap_compare: SnapCompare, size: tuple[int, int]) -> None:
-    failure = Failure(
-        message="NaN in loss at step 1840",
-        remedy="lower learning_rate, or set clip_grad_norm; the last checkpoint is finite",
-        log_tail=["epoch 6/12", "loss 3.1e4", "loss nan"],
-    )
-    job = a_job("7f3a", state="failed", ended=EPOCH + 46, resumable=True, headline="NaN in loss at step 1840")
-    engine = FakeEngine([job], events={"7f3a": [*training_events(steps=4000, upto=1840), failure]})
-    assert snap(snap_compare, engine, size, keys_then("✗ failed", "3"))
 
 
 @both_sizes

@@ -1,4 +1,5 @@
 import random
+import statistics
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,6 @@ from explorer.reporter import QuietReporter
 from explorer.schemas.specs import TrainSpec
 from explorer.training import fit
 from explorer.training.flops import flops_per_sample
-from explorer.training.speed import SpeedReporter
 from explorer.training.train import run
 
 CLASSES = torch.tensor([0, 1, 2, 0])
@@ -101,25 +101,5 @@ def test_speed_is_the_median_of_what_was_said(tmp_path: Path) -> None:
     report = QuietReporter(tmp_path)
     result = run(SHORT, report)
     said = [values["samples_per_s"][0] for _, values in report.metrics if "samples_per_s" in values]
-    assert len(said) == 5
-    assert result.samples_per_s == sorted(said)[2]
-
-
-def test_the_listener_passes_everything_on(tmp_path: Path) -> None:
-    inner = QuietReporter(tmp_path)
-    listener = SpeedReporter(inner)
-    assert listener.samples_per_s is None
-    listener.progress(1, 2, "half")
-    listener.log("said")
-    listener.finding("info", "found")
-    listener.metric([1, 2], {"loss": [1.0, 2.0]})
-    assert (inner.messages, inner.findings, inner.metrics) == (
-        ["half", "said"],
-        [("info", "found")],
-        [([1, 2], {"loss": [1.0, 2.0]})],
-    )
-    with listener.artifact("a.txt") as path:
-        path.write_text("a")
-    assert (listener.folder / "a.txt").read_text() == "a"
-    assert listener.control() == frozenset()
-    assert listener.samples_per_s is None
+    assert len(said) >= 5
+    assert result.samples_per_s == statistics.median(said)

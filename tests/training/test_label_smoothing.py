@@ -7,7 +7,7 @@ import torch
 
 from explorer.reporter import QuietReporter
 from explorer.schemas.specs import TrainSpec
-from explorer.training.evaluate import loss_of
+from explorer.training.losses import loss_of
 from explorer.training.train import run
 
 

@@ -5,10 +5,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from explorer.datasets.load import load
 from explorer.errors import Cancelled, ExplorerError
+from explorer.models.sources import resolve
 from explorer.reporter import QuietReporter
 from explorer.schemas.results import TorchModel
 from explorer.schemas.specs import TrainSpec
+from explorer.training.evaluate import evaluate_dataset
 from explorer.training.train import run
 from tests.training.reporters import Scripted
 
@@ -20,13 +23,14 @@ SHORT = TrainSpec(epochs=2, threads=1, log_every_steps=20)
 @pytest.fixture(autouse=True)
 def control_at_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scripted reporters count the calls of `control`."""
-    monkeypatch.setattr("explorer.training.loop.CONTROL_INTERVAL_S", 0.0)
+    monkeypatch.setattr("explorer.training.steering.CONTROL_INTERVAL_S", 0.0)
 
 
 def test_default_spec_learns_the_digits(tmp_path: Path) -> None:
     report = Scripted(tmp_path)
     result = run(TrainSpec(threads=1), report)
-    assert result.metrics["test_accuracy"] >= 0.98
+    assert result.alarms == []
+    assert result.metrics["test_accuracy"] >= 0.99
     assert result.metrics["val_accuracy"] == result.metrics["test_accuracy"]
     assert set(result.metrics) == {"loss", "val_loss", "val_accuracy", "test_accuracy"}
     assert (result.steps, result.parameters) == (12 * STEPS_PER_EPOCH, 96_124)
@@ -41,7 +45,7 @@ def test_default_spec_learns_the_digits(tmp_path: Path) -> None:
 
 def test_linear_data_is_learnt_to_its_noise(tmp_path: Path) -> None:
     result = run(LINEAR, QuietReporter(tmp_path))
-    assert set(result.metrics) == {"loss", "val_loss"}
+    assert set(result.metrics) == {"loss", "val_loss", "val_mae"}
     assert result.metrics["val_loss"] < 0.015
 
 
@@ -77,43 +81,6 @@ def test_finished_run_started_again_only_validates(tmp_path: Path) -> None:
     second = run(SHORT, again)
     assert second.metrics == first.metrics
     assert again.column("loss") == {}
-
-
-def test_command_writes_a_checkpoint_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    saved: list[int] = []
-    monkeypatch.setattr("explorer.training.fit.save_checkpoint", lambda learner, step, loss, report: saved.append(step))
-    run(SHORT.model_copy(update={"checkpoint_every_steps": 0}), Scripted(tmp_path, checkpoint_at=13))
-    assert saved == [13, 90]
-    saved.clear()
-    run(SHORT.model_copy(update={"checkpoint_every_steps": 40}), QuietReporter(tmp_path))
-    assert saved == [40, 80, 90]
-
-
-def test_foreign_checkpoint_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "checkpoint.pt").write_bytes(b"garbage")
-    with pytest.raises(ExplorerError, match=r"checkpoint\.pt does not fit this training .*remove it"):
-        run(SHORT, QuietReporter(tmp_path))
-
-
-def test_nan_stops_the_run_and_keeps_the_last_checkpoint(tmp_path: Path) -> None:
-    (tmp_path / "net.py").write_text(
-        "import torch\nfrom torch import nn\nclass Net(nn.Module):\n  def __init__(self):\n    super().__init__()\n"
-        "    self.layer = nn.Linear(10, 1)\n    self.calls = 0\n"
-        "  def forward(self, x):\n    self.calls += self.training\n"
-        "    return self.layer(x) * (float('nan') if self.calls == 30 else 1)\n"
-    )
-    spec = LINEAR.model_copy(update={"source": f"{tmp_path}/net.py:Net", "checkpoint_every_steps": 10})
-    with pytest.raises(ExplorerError, match="NaN in loss at step 30: lower learning_rate"):
-        run(spec, QuietReporter(tmp_path))
-    state = torch.load(tmp_path / "checkpoint.pt", weights_only=True)
-    assert state["step"] == 20
-    assert all(bool(torch.isfinite(tensor).all()) for tensor in state["model"].values())
-
-
-def test_exploding_run_is_stopped(tmp_path: Path) -> None:
-    spec = LINEAR.model_copy(update={"optimizer": "sgd", "learning_rate": 10.0, "schedule": "constant"})
-    with pytest.raises(ExplorerError, match=r"(NaN|infinity) in loss at step \d+"):
-        run(spec, QuietReporter(tmp_path))
 
 
 def test_clipping_says_the_gradient_norm(tmp_path: Path) -> None:
@@ -189,7 +156,7 @@ def test_data_of_another_shape_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(ExplorerError, match="cannot take linear samples"):
         run(SHORT.model_copy(update={"data": "linear"}), QuietReporter(tmp_path))
     (tmp_path / "net.py").write_text("from torch import nn\ndef net():\n  return nn.Sequential(nn.Flatten(), nn.Linear(64, 3))\n")
-    with pytest.raises(ExplorerError, match=r"gives shape \(2, 3\) for two digits samples, not \(2, 10\)"):
+    with pytest.raises(ExplorerError, match=r"gives shape \(2, 3\) for 2 digits samples, not \(2, 10\)"):
         run(SHORT.model_copy(update={"source": f"{tmp_path}/net.py:net"}), QuietReporter(tmp_path))
 
 
@@ -199,3 +166,116 @@ def test_training_can_start_from_weights(tmp_path: Path) -> None:
         update={"weights": str(tmp_path / "first" / "model.safetensors"), "epochs": 1, "learning_rate": 1e-6}
     )
     assert run(again, QuietReporter(tmp_path / "second")).metrics["val_loss"] < 0.015
+
+
+def test_early_stopping_and_the_best_weights(tmp_path: Path) -> None:
+    """A rate that is far too high brings validation no further; the weights of the best one are given."""
+    spec = LINEAR.model_copy(
+        update={
+            "optimizer": "sgd",
+            "learning_rate": 0.05,
+            "schedule": "constant",
+            "early_stopping_epochs": 2,
+            "keep_best": True,
+            "epochs": 60,
+        }
+    )
+    report = Scripted(tmp_path)
+    result = run(spec, report)
+    losses = report.column("val_loss")
+    best = min(losses, key=lambda step: losses[step])
+    assert result.steps == best + 2 * 25 < 60 * 25
+    assert result.stopped == f"stopped at step {result.steps}: no better validation for 2 epochs"
+    assert result.best_step == best
+    assert result.metrics["val_loss"] == losses[best]
+    module = resolve(LINEAR.source, str(tmp_path / "model.safetensors")).module
+    assert evaluate_dataset(module, load("linear", "test"), QuietReporter(tmp_path))["loss"] == pytest.approx(
+        losses[best], abs=1e-9
+    )
+
+
+def test_max_steps_ends_within_an_epoch_and_validates(tmp_path: Path) -> None:
+    report = Scripted(tmp_path)
+    result = run(SHORT.model_copy(update={"max_steps": 50}), report)
+    assert (result.steps, result.stopped) == (50, "ended at step 50, as max_steps says")
+    assert list(report.column("val_loss")) == [45, 50]
+    assert report.steps_done[-1] == (50, 50)
+    assert report.column("lr")[50] < 1e-4, "the schedule ends there"
+    whole = run(SHORT.model_copy(update={"max_steps": 90}), QuietReporter(tmp_path / "whole"))
+    assert (whole.steps, whole.stopped) == (90, "")
+
+
+def test_a_run_goes_on_with_more_steps(tmp_path: Path) -> None:
+    spec = SHORT.model_copy(update={"schedule": "constant"})
+    run(spec.model_copy(update={"max_steps": 50}), QuietReporter(tmp_path / "parts"))
+    parts = run(spec, QuietReporter(tmp_path / "parts"))
+    whole = run(spec, QuietReporter(tmp_path / "whole"))
+    assert parts.metrics == whole.metrics
+
+
+def test_without_held_out_data_nothing_is_validated(tmp_path: Path) -> None:
+    report = Scripted(tmp_path)
+    result = run(SHORT.model_copy(update={"data": "digits,validation=0", "epochs": 1}), report)
+    assert set(result.metrics) == {"loss"}
+    assert report.messages.count("no data is held out, so nothing is validated") == 1
+    assert result.best_step is None
+
+
+OWN = """
+import torch
+from torch import nn
+def net():
+    return nn.Sequential(nn.Linear(10, 6), nn.Dropout(0.1), nn.Linear(6, 1))
+def step(module, batch):
+    inputs, targets = batch
+    error = module(inputs) - targets
+    return {"loss": (error ** 2).mean(), "worst": error.abs().max()}
+"""
+
+
+def test_a_step_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    spec = LINEAR.model_copy(update={"source": f"{tmp_path}/own.py:net", "step": f"{tmp_path}/own.py:step", "epochs": 3})
+    report = Scripted(tmp_path)
+    result = run(spec, report)
+    assert set(result.metrics) == {"loss", "val_loss", "val_worst"}
+    assert list(report.column("worst")) == list(range(1, 76))
+    assert all(report.column("worst")[step] >= report.column("loss")[step] ** 0.5 for step in range(1, 76))
+    assert list(report.column("val_worst")) == [25, 50, 75]
+
+
+UNPOOLING = """
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer, self.pool, self.unpool = nn.Linear(10, 1), nn.MaxPool1d(2, return_indices=True), nn.MaxUnpool1d(2)
+    def forward(self, x):
+        if self.training:
+            x = self.unpool(*self.pool(x[:, None]))[:, 0]
+        return self.layer(x)
+"""
+
+
+def test_deterministic_mode_names_the_operator_without_it(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(UNPOOLING)
+    spec = LINEAR.model_copy(update={"source": f"{tmp_path}/net.py:Net", "epochs": 1})
+    run(spec, QuietReporter(tmp_path / "free"))
+    with pytest.raises(ExplorerError, match=r"operator max_unpooling\S* has no deterministic form on this device"):
+        run(spec.model_copy(update={"deterministic": True}), QuietReporter(tmp_path / "bound"))
+    assert not torch.are_deterministic_algorithms_enabled()
+    run(SHORT.model_copy(update={"deterministic": True, "max_steps": 3}), QuietReporter(tmp_path / "digits"))
+
+
+def test_a_result_has_what_was_measured(tmp_path: Path) -> None:
+    result = run(SHORT, QuietReporter(tmp_path))
+    assert result.step_ms.keys() == {"data", "forward", "backward", "optimizer"}
+    assert sum(result.step_ms.values()) > 0.1
+    assert (result.peak_rss_bytes or 0) > 50_000_000
+    assert result.peak_device_bytes is None
+    assert (result.processes, result.fallback_operators) == (1, [])
+
+
+def test_ordinary_runs_raise_no_alarm(tmp_path: Path) -> None:
+    constant = LINEAR.model_copy(update={"schedule": "constant"})
+    assert run(constant, QuietReporter(tmp_path / "linear")).alarms == []

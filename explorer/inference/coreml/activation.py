@@ -1,13 +1,12 @@
 """Activation functions."""
 
-import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from explorer.inference.coreml.registry import RULES, rule
+from explorer.inference.coreml.registry import rule
 
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
@@ -21,19 +20,23 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def _unary(function: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
-    return lambda *, x: function(x)
+    def activation(*, x: Tensor) -> Tensor:
+        return function(x)
+
+    return activation
 
 
-RULES.update({name: _unary(function) for name, function in ACTIVATIONS.items()})
+for name, function in ACTIVATIONS.items():
+    rule(name)(_unary(function))
 
 
 @rule("gelu")
-def gelu(*, x: Tensor, mode: str) -> Tensor:
+def gelu(*, x: Tensor, mode: str = "EXACT") -> Tensor:
     if mode == "TANH_APPROXIMATION":
         return F.gelu(x, approximate="tanh")
     if mode == "SIGMOID_APPROXIMATION":
         return x * torch.sigmoid(1.702 * x)
-    return 0.5 * x * (1.0 + torch.erf(x / math.sqrt(2.0)))
+    return F.gelu(x)
 
 
 @rule("leaky_relu")
@@ -82,8 +85,8 @@ def thresholded_relu(*, x: Tensor, alpha: Tensor) -> Tensor:
 
 
 @rule("softmax")
-def softmax(*, x: Tensor, axis: Tensor) -> Tensor:
-    return torch.softmax(x, int(axis))
+def softmax(*, x: Tensor, axis: int = -1) -> Tensor:
+    return torch.softmax(x, axis)
 
 
 def _per_channel(values: Tensor, x: Tensor) -> Tensor:

@@ -3,13 +3,14 @@
 import torch
 from torch import Tensor
 
-from explorer.inference.coreml.registry import ints, rule
+from explorer.inference.coreml.elementwise import integer_range
+from explorer.inference.coreml.registry import rule
 
 
 @rule("constexpr_affine_dequantize")
-def affine_dequantize(*, quantized_data: Tensor, zero_point: Tensor, scale: Tensor, axis: Tensor) -> Tensor:
+def affine_dequantize(*, quantized_data: Tensor, zero_point: Tensor, scale: Tensor, axis: int = 0) -> Tensor:
     """scale * (data - zero point); vectors run along `axis`."""
-    rank, along = quantized_data.ndim, int(axis)
+    rank, along = quantized_data.ndim, axis
     return _along(scale, rank, along) * (quantized_data.float() - _along(zero_point.float(), rank, along))
 
 
@@ -21,26 +22,32 @@ def blockwise_shift_scale(*, data: Tensor, scale: Tensor, offset: Tensor | None 
 
 
 @rule("constexpr_lut_to_dense")
-def lut_to_dense(*, indices: Tensor, lut: Tensor, shape: Tensor | None = None, vector_axis: Tensor | None = None) -> Tensor:
+def lut_to_dense(*, indices: Tensor, lut: Tensor, shape: list[int] | None = None, vector_axis: int | None = None) -> Tensor:
     """iOS16 packs indices of log2(entries) bits, lowest bit first, for a given `shape`; iOS18 has a table for each block."""
     if shape is not None:
-        sizes = ints(shape)
-        return lut[_unpacked(indices, (len(lut) - 1).bit_length(), sizes)].reshape(sizes)
+        return lut[_unpacked(indices, (len(lut) - 1).bit_length(), shape)].reshape(shape)
     tables = lut
+    if lut.shape[:-2].numel() == 1:
+        vectors = lut.reshape(lut.shape[-2:])[indices.long()]
+        return _along_vectors(vectors, vector_axis)
     for axis, size in enumerate(indices.shape):
         tables = tables.repeat_interleave(size // lut.shape[axis], axis)
     chosen = indices.long()[..., None, None].expand(*indices.shape, 1, lut.shape[-1])
-    vectors = tables.gather(-2, chosen).squeeze(-2)
-    if vector_axis is None:
+    return _along_vectors(tables.gather(-2, chosen).squeeze(-2), vector_axis)
+
+
+def _along_vectors(vectors: Tensor, vector_axis: int | None) -> Tensor:
+    """The vectors of the last axis laid out along `vector_axis`."""
+    if vectors.shape[-1] == 1:
         return vectors.squeeze(-1)
-    along = int(vector_axis) % indices.ndim
+    along = (vector_axis or 0) % (vectors.ndim - 1)
     return vectors.movedim(-1, along + 1).flatten(along, along + 1)
 
 
 @rule("constexpr_sparse_to_dense")
-def sparse_to_dense(*, nonzero_data: Tensor, mask: Tensor, shape: Tensor | None = None) -> Tensor:
+def sparse_to_dense(*, nonzero_data: Tensor, mask: Tensor, shape: list[int] | None = None) -> Tensor:
     if shape is not None:
-        mask = _unpacked(mask, 1, ints(shape)).reshape(ints(shape))
+        mask = _unpacked(mask, 1, shape).reshape(shape)
     dense = torch.zeros(mask.shape, dtype=nonzero_data.dtype)
     dense[mask.bool()] = nonzero_data
     return dense
@@ -48,12 +55,12 @@ def sparse_to_dense(*, nonzero_data: Tensor, mask: Tensor, shape: Tensor | None 
 
 @rule("constexpr_lut_to_sparse")
 def lut_to_sparse(
-    *, indices_mask: Tensor, indices_nonzero_data: Tensor, lut: Tensor, vector_axis: Tensor | None = None
+    *, indices_mask: Tensor, indices_nonzero_data: Tensor, lut: Tensor, vector_axis: int | None = None
 ) -> tuple[Tensor, ...]:
     dense = lut_to_dense(
         indices=sparse_to_dense(nonzero_data=indices_nonzero_data, mask=indices_mask), lut=lut, vector_axis=vector_axis
     )
-    mask = indices_mask if vector_axis is None else indices_mask.repeat_interleave(lut.shape[-1], int(vector_axis))
+    mask = indices_mask if vector_axis is None else indices_mask.repeat_interleave(lut.shape[-1], vector_axis)
     return mask, dense[mask.bool()]
 
 
@@ -71,21 +78,18 @@ def constexpr_cast(*, source_val: Tensor, output_dtype: str) -> Tensor:
 
 
 @rule("dequantize")
-def dequantize(*, input: Tensor, scale: Tensor, zero_point: Tensor | None = None, axis: Tensor | None = None) -> Tensor:
-    rank, along = input.ndim, 0 if axis is None else int(axis)
+def dequantize(*, input: Tensor, scale: Tensor, zero_point: Tensor | None = None, axis: int = 0) -> Tensor:
+    rank, along = input.ndim, axis
     shifted = input.float() if zero_point is None else input.float() - _along(zero_point.float(), rank, along)
     return _along(scale, rank, along) * shifted
 
 
 @rule("quantize")
-def quantize(
-    *, input: Tensor, scale: Tensor, output_dtype: str, zero_point: Tensor | None = None, axis: Tensor | None = None
-) -> Tensor:
-    rank, along = input.ndim, 0 if axis is None else int(axis)
+def quantize(*, input: Tensor, scale: Tensor, output_dtype: str, zero_point: Tensor | None = None, axis: int = 0) -> Tensor:
+    rank, along = input.ndim, axis
     steps = torch.round(input / _along(scale, rank, along))
     steps = steps if zero_point is None else steps + _along(zero_point.float(), rank, along)
-    low, high = (0, 255) if output_dtype == "uint8" else (-128, 127)
-    return steps.clamp(low, high).long()
+    return steps.clamp(*integer_range(output_dtype)).long()
 
 
 def _along(values: Tensor, rank: int, axis: int) -> Tensor:

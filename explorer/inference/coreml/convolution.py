@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from explorer.inference.coreml.registry import ints, rule
+from explorer.inference.coreml.registry import rule
 
 CONVOLUTIONS = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}
 TRANSPOSED = {3: F.conv_transpose1d, 4: F.conv_transpose2d, 5: F.conv_transpose3d}
@@ -20,18 +20,45 @@ def conv(
     *,
     x: Tensor,
     weight: Tensor,
-    strides: Tensor,
-    pad_type: str,
-    pad: Tensor,
-    dilations: Tensor,
-    groups: Tensor,
+    strides: list[int] | None = None,
+    pad_type: str = "valid",
+    pad: list[int] | None = None,
+    dilations: list[int] | None = None,
+    groups: int = 1,
     bias: Tensor | None = None,
 ) -> Tensor:
-    steps, spread = ints(strides), ints(dilations)
+    steps, spread = strides or [1] * (x.ndim - 2), dilations or [1] * (x.ndim - 2)
     spans = [(size - 1) * gap + 1 for size, gap in zip(weight.shape[2:], spread, strict=True)]
-    padded = F.pad(x, _torch_pad(_pads(x, spans, steps, pad_type, pad)))
-    output: Tensor = CONVOLUTIONS[x.ndim](padded, weight, bias, steps, 0, spread, int(groups))
+    padded, borders = bordered(x, pads_of(x, spans, steps, pad_type, pad))
+    output: Tensor = CONVOLUTIONS[x.ndim](padded, weight, bias, steps, borders, spread, groups)
     return output
+
+
+@rule("conv_quantized")
+def conv_quantized(
+    *,
+    x: Tensor,
+    weight: Tensor,
+    quantization_type: str,
+    quant_scale: Tensor,
+    quant_bias: Tensor,
+    nbits: int = 8,
+    strides: list[int] | None = None,
+    pad_type: str = "valid",
+    pad: list[int] | None = None,
+    dilations: list[int] | None = None,
+    groups: int = 1,
+    bias: Tensor | None = None,
+) -> Tensor:
+    """A convolution with the weight `weight` * scale + bias, for each output channel or for all."""
+    if quantization_type != "linear":
+        raise ValueError("conv_quantized with a table is not defined by its documentation")
+    shape = [-1] + [1] * (weight.ndim - 1)
+    dense = weight.float() * quant_scale.reshape(shape) + quant_bias.reshape(shape)
+    return conv(
+        x=x, weight=dense, strides=strides, pad_type=pad_type, pad=pad, dilations=dilations, groups=groups,
+        bias=None if bias is None else bias.float(),
+    )  # fmt: skip
 
 
 @rule("conv_transpose")
@@ -39,39 +66,46 @@ def conv_transpose(
     *,
     x: Tensor,
     weight: Tensor,
-    strides: Tensor,
-    pad_type: str,
-    pad: Tensor,
-    dilations: Tensor,
-    groups: Tensor,
+    strides: list[int] | None = None,
+    pad_type: str = "valid",
+    pad: list[int] | None = None,
+    dilations: list[int] | None = None,
+    groups: int = 1,
     bias: Tensor | None = None,
-    output_shape: Tensor | None = None,
+    output_shape: list[int] | None = None,
 ) -> Tensor:
     """The whole transposed convolution, then cut (or filled with zeros) to the declared size."""
-    steps = ints(strides)
-    full: Tensor = TRANSPOSED[x.ndim](x, weight, None, steps, 0, 0, int(groups), ints(dilations))
-    given = ints(pad)
+    steps, spread = strides or [1] * (x.ndim - 2), dilations or [1] * (x.ndim - 2)
+    full: Tensor = TRANSPOSED[x.ndim](x, weight, None, steps, 0, 0, groups, spread)
     borders: list[int] = []
     for axis, step in enumerate(steps):
         size, length = full.shape[axis + 2], x.shape[axis + 2] * step
-        before, after = (given[2 * axis], given[2 * axis + 1]) if pad_type == "custom" else (0, 0)
-        if pad_type == "same":
-            before = (size - length) // 2
-            after = size - length - before
+        before, after = (pad[2 * axis], pad[2 * axis + 1]) if pad_type == "custom" and pad else (0, 0)
+        if pad_type in ("same", "same_lower"):
+            surplus = size - length
+            before = surplus // 2 if pad_type == "same" else surplus - surplus // 2
+            after = surplus - before
         if output_shape is not None:
-            after = size - before - ints(output_shape)[axis + 2]
+            after = size - before - output_shape[axis + 2]
         borders = [-before, -after, *borders]
-    cut = F.pad(full, borders)
+    cut = F.pad(full, borders) if any(borders) else full
     return cut if bias is None else cut + bias.reshape([1, -1] + [1] * (x.ndim - 2))
 
 
 @rule("max_pool")
-def max_pool(*, x: Tensor, kernel_sizes: Tensor, strides: Tensor, pad_type: str, pad: Tensor, ceil_mode: Tensor) -> Tensor:
-    kernel, steps = ints(kernel_sizes), ints(strides)
-    pads = _pads(x, kernel, steps, pad_type, pad)
-    extra = _ceil_extra(x, kernel, steps, pads, bool(ceil_mode))
-    padded = F.pad(x, _torch_pad(_widened(pads, extra)), value=-math.inf)
-    output: Tensor = MAX_POOLS[x.ndim](padded, kernel, steps)
+def max_pool(
+    *,
+    x: Tensor,
+    kernel_sizes: list[int],
+    strides: list[int] | None = None,
+    pad_type: str,
+    pad: list[int] | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    steps = strides or [1] * len(kernel_sizes)
+    pads = pads_of(x, kernel_sizes, steps, pad_type, pad)
+    padded = _filled(x, _widened(pads, _ceil_extra(x, kernel_sizes, steps, pads, ceil_mode)), -math.inf)
+    output: Tensor = MAX_POOLS[x.ndim](padded, kernel_sizes, steps)
     return output
 
 
@@ -79,39 +113,48 @@ def max_pool(*, x: Tensor, kernel_sizes: Tensor, strides: Tensor, pad_type: str,
 def avg_pool(
     *,
     x: Tensor,
-    kernel_sizes: Tensor,
-    strides: Tensor,
+    kernel_sizes: list[int],
+    strides: list[int] | None = None,
     pad_type: str,
-    pad: Tensor,
-    ceil_mode: Tensor,
-    exclude_padding_from_average: Tensor,
+    pad: list[int] | None = None,
+    ceil_mode: bool = False,
+    exclude_padding_from_average: bool = False,
 ) -> Tensor:
     """The mean of each window; what `ceil_mode` adds beyond the padding never counts."""
-    kernel, steps = ints(kernel_sizes), ints(strides)
-    pads = _pads(x, kernel, steps, pad_type, pad)
-    extra = _ceil_extra(x, kernel, steps, pads, bool(ceil_mode))
-    counted = F.pad(torch.ones_like(x), _torch_pad(pads), value=0.0 if bool(exclude_padding_from_average) else 1.0)
-    counted = F.pad(counted, _torch_pad([(0, more) for more in extra]))
-    padded = F.pad(x, _torch_pad(_widened(pads, extra)))
-    output: Tensor = AVERAGE_POOLS[x.ndim](padded, kernel, steps) / AVERAGE_POOLS[x.ndim](counted, kernel, steps)
-    return output
+    steps = strides or [1] * len(kernel_sizes)
+    pads = pads_of(x, kernel_sizes, steps, pad_type, pad)
+    extra = _ceil_extra(x, kernel_sizes, steps, pads, ceil_mode)
+    pool = AVERAGE_POOLS[x.ndim]
+    mean: Tensor = pool(_filled(x, _widened(pads, extra), 0.0), kernel_sizes, steps)
+    if not any(extra) and not (exclude_padding_from_average and any(map(any, pads))):
+        return mean
+    counted = _filled(torch.ones_like(x), pads, 0.0 if exclude_padding_from_average else 1.0)
+    share: Tensor = pool(_filled(counted, [(0, more) for more in extra], 0.0), kernel_sizes, steps)
+    return mean / share
 
 
 @rule("l2_pool")
-def l2_pool(*, x: Tensor, kernel_sizes: Tensor, strides: Tensor, pad_type: str, pad: Tensor, ceil_mode: Tensor) -> Tensor:
-    kernel, steps = ints(kernel_sizes), ints(strides)
-    pads = _pads(x, kernel, steps, pad_type, pad)
-    padded = F.pad(x, _torch_pad(_widened(pads, _ceil_extra(x, kernel, steps, pads, bool(ceil_mode)))))
-    output: Tensor = torch.sqrt(AVERAGE_POOLS[x.ndim](padded.square(), kernel, steps) * math.prod(kernel))
+def l2_pool(
+    *,
+    x: Tensor,
+    kernel_sizes: list[int],
+    strides: list[int] | None = None,
+    pad_type: str,
+    pad: list[int] | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    steps = strides or [1] * len(kernel_sizes)
+    pads = pads_of(x, kernel_sizes, steps, pad_type, pad)
+    padded = _filled(x, _widened(pads, _ceil_extra(x, kernel_sizes, steps, pads, ceil_mode)), 0.0)
+    output: Tensor = torch.sqrt(AVERAGE_POOLS[x.ndim](padded.square(), kernel_sizes, steps) * math.prod(kernel_sizes))
     return output
 
 
-def _pads(x: Tensor, spans: list[int], steps: list[int], pad_type: str, pad: Tensor) -> Pads:
+def pads_of(x: Tensor, spans: list[int], steps: list[int], pad_type: str, pad: list[int] | None) -> Pads:
     """Elements before and after each axis; "same" gives ceil(size / step) windows, its odd element after, "same_lower" before."""
-    if pad_type == "custom":
-        given = ints(pad)
-        return [(given[2 * axis], given[2 * axis + 1]) for axis in range(len(spans))]
-    if pad_type == "valid":
+    if pad_type == "custom" and pad is not None:
+        return [(pad[2 * axis], pad[2 * axis + 1]) for axis in range(len(spans))]
+    if pad_type in ("valid", "custom"):
         return [(0, 0)] * len(spans)
     pads = []
     for size, span, step in zip(x.shape[2:], spans, steps, strict=True):
@@ -119,6 +162,13 @@ def _pads(x: Tensor, spans: list[int], steps: list[int], pad_type: str, pad: Ten
         less, more = total // 2, total - total // 2
         pads.append((more, less) if pad_type == "same_lower" else (less, more))
     return pads
+
+
+def bordered(x: Tensor, pads: Pads) -> tuple[Tensor, list[int]]:
+    """`x` and the borders of zeros that torch's convolution adds itself, where both sides are alike."""
+    if all(before == after for before, after in pads):
+        return x, [before for before, _ in pads]
+    return _filled(x, pads, 0.0), [0] * len(pads)
 
 
 def _ceil_extra(x: Tensor, kernel: list[int], steps: list[int], pads: Pads, ceil_mode: bool) -> list[int]:
@@ -139,6 +189,8 @@ def _widened(pads: Pads, extra: list[int]) -> Pads:
     return [(before, after + more) for (before, after), more in zip(pads, extra, strict=True)]
 
 
-def _torch_pad(pads: Pads) -> list[int]:
-    """torch counts axes from the last one."""
-    return [item for pair in reversed(pads) for item in pair]
+def _filled(x: Tensor, pads: Pads, value: float) -> Tensor:
+    """`x` with borders; torch counts axes from the last one."""
+    if not any(map(any, pads)):
+        return x
+    return F.pad(x, [item for pair in reversed(pads) for item in pair], value=value)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from explorer.inference.coreml.registry import RULES, rule
+from explorer.inference.coreml.registry import rule
 
 UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "abs": torch.abs,
@@ -20,7 +20,7 @@ UNARY: dict[str, Callable[[Tensor], Tensor]] = {
     "exp": torch.exp,
     "exp2": torch.exp2,
     "floor": torch.floor,
-    "identity": torch.clone,
+    "identity": lambda x: x,
     "logical_not": torch.logical_not,
     "round": torch.round,
     "sign": torch.sign,
@@ -53,29 +53,37 @@ BINARY: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 
 def _unary(function: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
-    return lambda *, x: function(x)
+    def unary(*, x: Tensor) -> Tensor:
+        return function(x)
+
+    return unary
 
 
 def _binary(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
-    return lambda *, x, y: function(x, y)
+    def binary(*, x: Tensor, y: Tensor) -> Tensor:
+        return function(x, y)
+
+    return binary
 
 
-RULES.update({name: _unary(function) for name, function in UNARY.items()})
-RULES.update({name: _binary(function) for name, function in BINARY.items()})
+for name, one in UNARY.items():
+    rule(name)(_unary(one))
+for name, two in BINARY.items():
+    rule(name)(_binary(two))
 
 
 @rule("log")
-def log(*, x: Tensor, epsilon: Tensor) -> Tensor:
+def log(*, x: Tensor, epsilon: float) -> Tensor:
     return torch.log(x + epsilon)
 
 
 @rule("rsqrt")
-def rsqrt(*, x: Tensor, epsilon: Tensor) -> Tensor:
+def rsqrt(*, x: Tensor, epsilon: float) -> Tensor:
     return torch.rsqrt(x + epsilon)
 
 
 @rule("inverse")
-def inverse(*, x: Tensor, epsilon: Tensor) -> Tensor:
+def inverse(*, x: Tensor, epsilon: float) -> Tensor:
     return torch.reciprocal(x + epsilon)
 
 
@@ -96,7 +104,28 @@ def select(*, cond: Tensor, a: Tensor, b: Tensor) -> Tensor:
 
 @rule("cast")
 def cast(*, x: Tensor, dtype: str) -> Tensor:
-    """Floats stay float32 here: rounding to half follows from the declared type of the result."""
+    """Floats stay float32 here: rounding to half follows from the declared type of the result.
+
+    A float becomes an integer by cutting its fraction off and stops at the ends of the type, NaN gives 0 (Core ML leaves both
+    open); an integer that does not fit wraps around, as in coremltools' own folding.
+    """
     if dtype in ("fp16", "fp32"):
         return x.float()
-    return x.bool() if dtype == "bool" else x.long()
+    if dtype == "bool":
+        return x.bool()
+    low, high = integer_range(dtype)
+    if x.is_floating_point():
+        return x.double().nan_to_num(0.0, high, low).trunc().clamp(low, high).long()
+    return wrapped(x.long(), dtype)
+
+
+def integer_range(dtype: str) -> tuple[int, int]:
+    """The ends of an integer type such as int8 or uint16."""
+    bits = int(dtype.strip("uint"))
+    return (0, 2**bits - 1) if dtype.startswith("u") else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+
+def wrapped(x: Tensor, dtype: str) -> Tensor:
+    """Integers as they come out of arithmetic in that type."""
+    low, high = integer_range(dtype)
+    return (x - low) % (high - low + 1) + low if high < 2**62 else x

@@ -15,9 +15,9 @@ def linear(*, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 @rule("matmul")
-def matmul(*, x: Tensor, y: Tensor, transpose_x: Tensor, transpose_y: Tensor) -> Tensor:
-    left = x.transpose(-1, -2) if bool(transpose_x) and x.ndim > 1 else x
-    right = y.transpose(-1, -2) if bool(transpose_y) and y.ndim > 1 else y
+def matmul(*, x: Tensor, y: Tensor, transpose_x: bool = False, transpose_y: bool = False) -> Tensor:
+    left = x.transpose(-1, -2) if transpose_x and x.ndim > 1 else x
+    right = y.transpose(-1, -2) if transpose_y and y.ndim > 1 else y
     return torch.matmul(left, right)
 
 

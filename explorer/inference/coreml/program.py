@@ -1,6 +1,5 @@
 """An ML Program read from an .mlpackage into a plain list of steps."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,32 +9,24 @@ import numpy as np
 import torch
 
 from explorer.errors import ExplorerError
-from explorer.inference.coreml.quiet import coremltools, quiet
+from explorer.inference.coreml.package import function_description, read_package
+from explorer.inference.coreml.ports import Port, State, port_of
 from explorer.inference.coreml.registry import Value
 
-UNBOUNDED_BATCH = 64
 Name = Any  # a MIL Var: hashable, unique within a program
 
-
-@dataclass(frozen=True)
-class Port:
-    """A declared input: None stands for a flexible dimension, `max_batch` for the most that the first one may be."""
-
-    name: str
-    shape: tuple[int | None, ...]
-    half: bool
-    integer: bool
-    max_batch: int
+__all__ = ["Block", "Name", "Port", "Program", "Result", "State", "Step", "constant_value", "load_program", "operation_inputs"]
 
 
 @dataclass(frozen=True)
 class Result:
-    """One output of a step, and whether the program declares it float, half, or boolean (else integer)."""
+    """One output of a step: `kind` is float, bool, int or other, `dtype` MIL's name such as fp16; `half` says that it is fp16."""
 
     variable: Name
     name: str
     kind: str
     half: bool
+    dtype: str = ""
 
 
 @dataclass(frozen=True)
@@ -60,7 +51,10 @@ class Block:
 
 @dataclass
 class Program:
-    """A loaded program; `constants` are shared by every evaluation, `declares_half` is true when any value is typed float16."""
+    """A loaded program; `constants` are shared by every evaluation, `declares_half` is true when any value is typed float16.
+
+    `functions` names all that the package holds, `function` the one loaded here; `classes` are a classifier's labels.
+    """
 
     path: Path
     inputs: dict[str, Port]
@@ -68,50 +62,80 @@ class Program:
     body: Block
     constants: dict[Name, Value] = field(repr=False)
     declares_half: bool = False
+    states: dict[str, State] = field(default_factory=dict)
+    functions: list[str] = field(default_factory=list)
+    function: str = "main"
+    classes: list[str | int] = field(default_factory=list)
+    decoded: dict[Name, Any] = field(default_factory=dict, repr=False, compare=False)
+    plans: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def steps(self) -> Iterator[Step]:
         """Every step, nested ones too."""
         return _walk(self.body)
 
 
-def load_program(package: Path | str) -> Program:
-    """Read an .mlpackage; raises `ExplorerError` when it is not one, is damaged or holds no ML Program."""
+def load_program(package: Path | str, function: str | None = None) -> Program:
+    """Read a function of an .mlpackage, its default one unless named.
+
+    Raises `ExplorerError` when it is not one, is damaged, lacks its weights or holds no ML Program.
+    """
     path = Path(package)
-    model = _model_file(path)
-    ct = coremltools()
+    loaded, spec = read_package(path)
+    names = list(loaded.functions)
+    chosen = function or spec.description.defaultFunctionName or ("main" if "main" in names else names[0])
+    if chosen not in names:
+        raise ExplorerError(f"{path} has no function {chosen}", f"it has {', '.join(names)}")
     try:
-        with quiet():
-            from coremltools.converters.mil.frontend.milproto import load as milproto
-
-            spec = ct.utils.load_spec(str(model))
-            if spec.WhichOneof("Type") != "mlProgram":
-                raise ExplorerError(f"{path} holds a {spec.WhichOneof('Type')}, not an ML Program", "convert it again")
-            loaded = milproto.load(spec, spec.specificationVersion, file_weights_dir=str(model.parent / "weights"))
-    except ExplorerError:
-        raise
-    except Exception as error:
-        raise ExplorerError(f"{path} cannot be read ({_first_line(error)})", "write the package again") from error
-    return _program(path, loaded, spec.description)
+        return _program(path, loaded.functions[chosen], function_description(spec, chosen), names, chosen)
+    except (ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
+        raise ExplorerError(f"{path} cannot be read ({error})", "write the package again") from error
 
 
-def _model_file(path: Path) -> Path:
-    try:
-        manifest = json.loads((path / "Manifest.json").read_text(encoding="utf-8"))
-        entry = manifest["itemInfoEntries"][manifest["rootModelIdentifier"]]
-        return path / "Data" / str(entry["path"])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise ExplorerError(f"{path} is not an .mlpackage", "give the folder that a Core ML conversion wrote") from None
+def program_in_memory(function: Any, name: str) -> Program:
+    """A function of a program that coremltools holds, as it stands now: what changes it later leaves this copy alone.
+
+    `name` stands for the file in messages. What only a written package declares (bounds, enumerated shapes) is missing.
+    """
+    from coremltools.proto import Model_pb2
+
+    return _program(Path(name), function, Model_pb2.ModelDescription(), ["main"], "main")
 
 
-def _program(path: Path, loaded: Any, description: Any) -> Program:
-    function = loaded.functions[description.defaultFunctionName or "main"]
+def _program(path: Path, function: Any, description: Any, names: list[str], chosen: str) -> Program:
     constants: dict[Name, Value] = {}
-    body = _block(list(function.inputs.values()), function, constants)
-    ports = [_port(name, variable, description) for name, variable in function.inputs.items()]
-    program = Program(path, {port.name: port for port in ports}, [item.name for item in function.outputs], body, constants)
+    states = {name: State(name, item, *_state_type(item)) for name, item in function.inputs.items() if _is_state(item)}
+    tensors = {name: variable for name, variable in function.inputs.items() if name not in states}
+    body = _block(list(tensors.values()), function, constants)
+    ports = [port_of(name, variable, description) for name, variable in tensors.items()]
+    program = Program(
+        path, {port.name: port for port in ports}, [item.name for item in function.outputs], body, constants,
+        states=states, functions=names, function=chosen,
+    )  # fmt: skip
     halves = [result.half for step in program.steps() for result in step.results]
     program.declares_half = any(halves) or any(port.half for port in ports)
+    program.classes = _classes(program)
     return program
+
+
+def _is_state(variable: Name) -> bool:
+    from coremltools.converters.mil.mil import types
+
+    return bool(types.is_state(variable.sym_type))
+
+
+def _state_type(variable: Name) -> tuple[tuple[int, ...], bool, bool]:
+    """Shape, whether it is half, whether it holds integers."""
+    from coremltools.converters.mil.mil import types
+
+    inner = variable.sym_type.wrapped_type()
+    dtype = inner.get_primitive()
+    return tuple(int(size) for size in inner.get_shape()), dtype == types.fp16, not types.is_float(dtype)
+
+
+def _classes(program: Program) -> list[str | int]:
+    step = next((step for step in program.steps() if step.op_type == "classify"), None)
+    found = program.constants.get(step.inputs["classes"]) if step is not None else None
+    return [item if isinstance(item, str) else int(np.asarray(item)) for item in found] if isinstance(found, tuple) else []
 
 
 def _block(inputs: list[Name], block: Any, constants: dict[Name, Value]) -> Block:
@@ -129,35 +153,34 @@ def _block(inputs: list[Name], block: Any, constants: dict[Name, Value]) -> Bloc
 def operation_inputs(operation: Any) -> dict[str, Name | tuple[Name, ...]]:
     """Variables only: control flow also carries Python functions, which the loader makes up."""
     found = {key: tuple(value) if isinstance(value, list | tuple) else value for key, value in operation.inputs.items()}
-    return {key: value for key, value in found.items() if not key.startswith("_")}
+    return {key: value for key, value in found.items() if not key.startswith("_") and value is not None}
 
 
 def _result(variable: Name) -> Result:
     from coremltools.converters.mil.mil import types
 
-    kind = "float" if types.is_float(variable.dtype) else "bool" if types.is_bool(variable.dtype) else "int"
-    return Result(variable, variable.name, kind, variable.dtype == types.fp16)
-
-
-def _port(name: str, variable: Name, description: Any) -> Port:
-    from coremltools.converters.mil.mil import types
-
-    shape = tuple(int(size) if isinstance(size, int | np.integer) else None for size in variable.shape)
-    declared = next((item for item in description.input if item.name == name), None)
-    array = declared.type.multiArrayType if declared is not None else None
-    ranges = array.shapeRange.sizeRanges if array is not None else []
-    batch = (shape[0] or 0) if shape else 1
-    if not batch:
-        upper = int(ranges[0].upperBound) if len(ranges) else 1
-        batch = upper if upper > 0 else UNBOUNDED_BATCH
-    return Port(name, shape, variable.dtype == types.fp16, not types.is_float(variable.dtype), batch)
+    if not (types.is_tensor(variable.sym_type) or types.is_scalar(variable.sym_type)):
+        return Result(variable, variable.name, "other", False)
+    dtype = variable.dtype
+    kind = "float" if types.is_float(dtype) else "bool" if types.is_bool(dtype) else "int" if types.is_int(dtype) else "other"
+    return Result(variable, variable.name, kind, dtype == types.fp16, types.builtin_to_string(dtype))
 
 
 def constant_value(variable: Name) -> Value:
     value = variable.val
     if isinstance(value, str):
         return value
-    array = np.asarray(value)
+    if isinstance(value, list | tuple) or hasattr(value, "ls"):
+        return tuple(_listed(item) for item in (value.ls if hasattr(value, "ls") else value))
+    return _constant(np.asarray(value))
+
+
+def _listed(item: Any) -> Value:
+    return item if isinstance(item, str) else _constant(np.asarray(item))
+
+
+def _constant(array: np.ndarray[Any, Any]) -> Value:
+    """Floats as float32 and integers as int64, but stored 8-bit weights as they are."""
     if array.dtype.kind == "U":
         return str(array)
     if array.dtype.kind == "f":
@@ -174,8 +197,3 @@ def _walk(block: Block) -> Iterator[Step]:
         yield step
         for inner in step.blocks:
             yield from _walk(inner)
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).strip()
-    return text.splitlines()[0][:200] if text else type(error).__name__

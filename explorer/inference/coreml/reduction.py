@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from explorer.inference.coreml.registry import RULES, ints, rule
+from explorer.inference.coreml.registry import rule
 
 Reduce = Callable[[Tensor, list[int], bool], Tensor]
 
@@ -31,51 +31,53 @@ REDUCTIONS: dict[str, Reduce] = {
 
 
 def _reduction(function: Reduce) -> Callable[..., Tensor]:
-    def reduce(*, x: Tensor, keep_dims: Tensor, axes: Tensor | None = None) -> Tensor:
-        over = list(range(x.ndim)) if axes is None else [axis % x.ndim for axis in ints(axes)]
-        return function(x, over, bool(keep_dims))
+    def reduce(*, x: Tensor, keep_dims: bool = False, axes: list[int] | None = None) -> Tensor:
+        over = list(range(x.ndim)) if axes is None else [axis % x.ndim for axis in axes]
+        return function(x, over, keep_dims)
 
     return reduce
 
 
-RULES.update({name: _reduction(function) for name, function in REDUCTIONS.items()})
+for name, reduction in REDUCTIONS.items():
+    rule(name)(_reduction(reduction))
 
 
 @rule("reduce_argmax")
-def argmax(*, x: Tensor, axis: Tensor, keep_dims: Tensor, output_dtype: str = "int32") -> Tensor:
-    return x.argmax(int(axis), keepdim=bool(keep_dims))
+def argmax(*, x: Tensor, axis: int = -1, keep_dims: bool = False, output_dtype: str = "int32") -> Tensor:
+    return x.argmax(axis, keepdim=keep_dims)
 
 
 @rule("reduce_argmin")
-def argmin(*, x: Tensor, axis: Tensor, keep_dims: Tensor, output_dtype: str = "int32") -> Tensor:
-    return x.argmin(int(axis), keepdim=bool(keep_dims))
+def argmin(*, x: Tensor, axis: int = -1, keep_dims: bool = False, output_dtype: str = "int32") -> Tensor:
+    return x.argmin(axis, keepdim=keep_dims)
 
 
 @rule("argsort")
-def argsort(*, x: Tensor, axis: Tensor, ascending: Tensor) -> Tensor:
-    return torch.argsort(x, dim=int(axis), descending=not bool(ascending), stable=True)
+def argsort(*, x: Tensor, axis: int = -1, ascending: bool = False) -> Tensor:
+    return torch.argsort(x, dim=axis, descending=not ascending, stable=True)
 
 
 @rule("topk")
 def topk(
     *,
     x: Tensor,
-    k: Tensor,
-    axis: Tensor,
-    ascending: Tensor,
-    sort: Tensor | None = None,
-    return_indices: Tensor | None = None,
+    k: int = 1,
+    axis: int = -1,
+    ascending: bool = False,
+    sort: bool = True,
+    return_indices: bool = True,
     output_indices_dtype: str = "int32",
 ) -> Tensor | tuple[Tensor, ...]:
-    values, indices = x.topk(int(k), int(axis), largest=not bool(ascending))
-    wanted = return_indices is None or bool(return_indices)
-    return (values, indices) if wanted else values
+    """The first of equal values wins, as in coremltools' own folding; with `k` -1 all of the axis."""
+    values, indices = torch.sort(x, dim=axis, descending=not ascending, stable=True)
+    count = x.shape[axis] if k < 0 else k
+    values, indices = values.narrow(axis, 0, count), indices.narrow(axis, 0, count)
+    return (values, indices) if return_indices else values
 
 
 @rule("cumsum")
-def cumsum(*, x: Tensor, axis: Tensor, exclusive: Tensor, reverse: Tensor) -> Tensor:
-    along = int(axis)
-    values = x.flip(along) if bool(reverse) else x
-    total = values.cumsum(along)
-    total = total - values if bool(exclusive) else total
-    return total.flip(along) if bool(reverse) else total
+def cumsum(*, x: Tensor, axis: int = 0, exclusive: bool = False, reverse: bool = False) -> Tensor:
+    values = x.flip(axis) if reverse else x
+    total = values.cumsum(axis)
+    total = total.roll(1, axis).index_fill(axis, torch.tensor([0]), 0) if exclusive else total
+    return total.flip(axis) if reverse else total

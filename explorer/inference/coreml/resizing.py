@@ -1,50 +1,56 @@
-"""Resizing of the last two axes by nearest neighbour or linear interpolation."""
+"""Resizing by nearest neighbour or linear interpolation, on the grids of MIL's sampling modes."""
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-from explorer.inference.coreml.registry import ints, rule
+from explorer.inference.coreml.registry import rule
 
 
 @rule("upsample_nearest_neighbor")
-def upsample_nearest(*, x: Tensor, scale_factor_height: Tensor, scale_factor_width: Tensor) -> Tensor:
-    return _nearest(x, int(x.shape[-2] * float(scale_factor_height)), int(x.shape[-1] * float(scale_factor_width)))
+def upsample_nearest(*, x: Tensor, scale_factor_height: float = 1.0, scale_factor_width: float = 1.0) -> Tensor:
+    return _nearest(x, int(x.shape[-2] * scale_factor_height), int(x.shape[-1] * scale_factor_width))
 
 
 @rule("upsample_bilinear")
 def upsample_bilinear(
     *,
     x: Tensor,
-    scale_factor_height: Tensor,
-    scale_factor_width: Tensor,
-    align_corners: Tensor,
-    half_pixel_centers: Tensor | None = None,
+    scale_factor_height: float = 1.0,
+    scale_factor_width: float = 1.0,
+    align_corners: bool = True,
+    half_pixel_centers: bool | None = None,
 ) -> Tensor:
-    height, width = int(x.shape[-2] * float(scale_factor_height)), int(x.shape[-1] * float(scale_factor_width))
-    half_pixel = not bool(align_corners) if half_pixel_centers is None else bool(half_pixel_centers)
-    mode = "STRICT_ALIGN_CORNERS" if bool(align_corners) else "UNALIGN_CORNERS" if half_pixel else "DEFAULT"
-    return _linear(x, height, width, mode)
+    height, width = int(x.shape[-2] * scale_factor_height), int(x.shape[-1] * scale_factor_width)
+    half_pixel = not align_corners if half_pixel_centers is None else half_pixel_centers
+    return linear(x, height, width, "STRICT_ALIGN_CORNERS" if align_corners else "UNALIGN_CORNERS" if half_pixel else "DEFAULT")
 
 
 @rule("resize_nearest_neighbor")
-def resize_nearest(*, x: Tensor, target_size_height: Tensor, target_size_width: Tensor) -> Tensor:
-    return _nearest(x, int(target_size_height), int(target_size_width))
+def resize_nearest(*, x: Tensor, target_size_height: int, target_size_width: int) -> Tensor:
+    return _nearest(x, target_size_height, target_size_width)
 
 
 @rule("resize_bilinear")
-def resize_bilinear(*, x: Tensor, target_size_height: Tensor, target_size_width: Tensor, sampling_mode: str) -> Tensor:
-    return _linear(x, int(target_size_height), int(target_size_width), sampling_mode)
+def resize_bilinear(
+    *, x: Tensor, target_size_height: int = 1, target_size_width: int = 1, sampling_mode: str = "DEFAULT"
+) -> Tensor:
+    return linear(x, target_size_height, target_size_width, sampling_mode)
 
 
 @rule("resize")
-def resize(*, x: Tensor, shape: Tensor, resized_dims: Tensor, interpolation_mode: str, sampling_mode: str) -> Tensor:
+def resize(
+    *, x: Tensor, shape: list[int], resized_dims: int, interpolation_mode: str = "LINEAR", sampling_mode: str = "DEFAULT"
+) -> Tensor:
     """The last `resized_dims` numbers of `shape` are the new sizes; 0 keeps the size."""
-    count = int(resized_dims)
-    sizes = [new or old for new, old in zip(ints(shape)[-count:], x.shape[-count:], strict=True)]
-    for axis, size in enumerate(sizes, x.ndim - count):
-        linear = interpolation_mode == "LINEAR"
-        x = _linear_axis(x, axis, size, sampling_mode) if linear else _nearest_axis(x, axis, size)
-    return x
+    sizes = [new or old for new, old in zip(shape[-resized_dims:], x.shape[-resized_dims:], strict=True)]
+    values = x.float()
+    for axis, size in enumerate(sizes, x.ndim - resized_dims):
+        if interpolation_mode == "LINEAR":
+            values = _linear_axis(values, axis, size, sampling_mode)
+        else:
+            values = values.index_select(axis, _nearest_points(values.shape[axis], size, sampling_mode))
+    return values
 
 
 def grid(size: int, new_size: int, mode: str) -> Tensor:
@@ -63,7 +69,10 @@ def grid(size: int, new_size: int, mode: str) -> Tensor:
     return points.clamp(0, size - 1)
 
 
-def _linear(x: Tensor, height: int, width: int, mode: str) -> Tensor:
+def linear(x: Tensor, height: int, width: int, mode: str) -> Tensor:
+    """The last two axes resized; torch does the two modes it shares."""
+    if mode in ("UNALIGN_CORNERS", "STRICT_ALIGN_CORNERS") and x.ndim == 4 and height > 1 and width > 1:
+        return F.interpolate(x, (height, width), mode="bilinear", align_corners=mode == "STRICT_ALIGN_CORNERS")
     return _linear_axis(_linear_axis(x, x.ndim - 2, height, mode), x.ndim - 1, width, mode)
 
 
@@ -78,8 +87,12 @@ def _linear_axis(x: Tensor, axis: int, new_size: int, mode: str) -> Tensor:
 
 
 def _nearest(x: Tensor, height: int, width: int) -> Tensor:
-    return _nearest_axis(_nearest_axis(x, x.ndim - 2, height), x.ndim - 1, width)
+    rows, columns = _nearest_points(x.shape[-2], height), _nearest_points(x.shape[-1], width)
+    return x.index_select(x.ndim - 2, rows).index_select(x.ndim - 1, columns)
 
 
-def _nearest_axis(x: Tensor, axis: int, new_size: int) -> Tensor:
-    return x.index_select(axis, torch.arange(new_size) * x.shape[axis] // new_size)
+def _nearest_points(size: int, new_size: int, mode: str = "DEFAULT") -> Tensor:
+    """The neighbour at or before a point of the default grid, exact in integers; else the nearest one of the mode's grid."""
+    if mode == "DEFAULT":
+        return torch.arange(new_size) * size // new_size
+    return (grid(size, new_size, mode) + 0.5).floor().long().clamp(max=size - 1)

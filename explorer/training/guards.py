@@ -1,0 +1,74 @@
+"""Stops a training at NaN and infinity, before they reach the weights, and says where they came from."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import torch
+from torch import nn
+
+from explorer.errors import ExplorerError
+from explorer.reporter import Reporter
+
+MEND_STEPS = "lower learning_rate, or set clip_grad_norm"
+MEND_DATA = "mend or leave out the samples with missing values"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a training is: step and epoch count from 1, the batch within its epoch from 1."""
+
+    step: int
+    epoch: int
+    batch: int
+
+    def __str__(self) -> str:
+        return f"step {self.step}, epoch {self.epoch}, batch {self.batch}"
+
+
+def stop(report: Reporter, what: str, place: Place, remedy: str = MEND_STEPS) -> NoReturn:
+    """End the training with a finding and the error that says the same."""
+    report.finding("error", what, str(place), remedy)
+    raise ExplorerError(f"{what} at {place}", remedy)
+
+
+def stop_at_loss(report: Reporter, value: float, place: Place, data: Any, module: nn.Module, before: Place) -> NoReturn:
+    """Say why a loss is not finite: its data, weights that the step `before` spoilt, or the step itself."""
+    if not all(finite(tensor) for tensor in floating(data)):
+        stop(report, "NaN in the data", place, MEND_DATA)
+    if name := spoilt(module.named_parameters()):
+        stop(report, f"NaN in the gradient of {name}", before)
+    stop(report, f"{'NaN' if math.isnan(value) else 'infinity'} in the loss", place)
+
+
+def stop_at_gradient(report: Reporter, module: nn.Module, place: Place) -> None:
+    """Name the parameter whose gradient is not finite; returns when all are, as when only their sum was too large."""
+    for name, parameter in module.named_parameters():
+        if parameter.grad is not None and not finite(parameter.grad):
+            kind = "NaN" if bool(parameter.grad.isnan().any()) else "infinity"
+            stop(report, f"{kind} in the gradient of {name}", place)
+
+
+def seem_finite(gradients: list[torch.Tensor]) -> bool:
+    """Whether the sum of all gradients is finite, as it never is when one is not. Reads the device once; overflow says False."""
+    return not gradients or math.isfinite(torch.stack([gradient.sum() for gradient in gradients]).sum().item())
+
+
+def finite(tensor: torch.Tensor) -> bool:
+    """Whether no value is NaN or infinite."""
+    return bool(torch.isfinite(tensor).all())
+
+
+def spoilt(tensors: Iterable[tuple[str, torch.Tensor]]) -> str:
+    """The name of the first tensor with a value that is not finite; empty without one."""
+    return next((name for name, tensor in tensors if tensor.is_floating_point() and not finite(tensor)), "")
+
+
+def floating(data: Any) -> list[torch.Tensor]:
+    """Every floating point tensor in nested tuples, lists and dicts."""
+    if isinstance(data, torch.Tensor):
+        return [data] if data.is_floating_point() else []
+    if isinstance(data, dict):
+        data = list(data.values())
+    return [tensor for item in data for tensor in floating(item)] if isinstance(data, list | tuple) else []

@@ -1,0 +1,178 @@
+"""NaN is stopped before it reaches the weights, and what spoilt them is named."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from explorer.errors import ExplorerError
+from explorer.reporter import QuietReporter
+from explorer.schemas.specs import TrainSpec
+from explorer.training import guards
+from explorer.training.batches import Batch
+from explorer.training.device_cpu import CpuDevice
+from explorer.training.train import run
+from tests.training.making import make_stepper, value_batches
+from tests.training.reporters import Scripted
+
+BAD_STEP = 32
+SPOILT = f"""
+import torch
+from torch import nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden = nn.Linear(10, 4)
+        self.layer = nn.Linear(4, 1)
+        self.calls = 0
+        self.hidden.weight.register_hook(self.spoil)
+    def spoil(self, gradient):
+        return gradient * float("nan") if self.kind == "gradient" and self.calls == {BAD_STEP} else gradient
+    def forward(self, x):
+        self.calls += self.training
+        y = self.layer(torch.relu(self.hidden(x)))
+        return y * float("nan") if self.kind == "loss" and self.calls == {BAD_STEP} else y
+class Loss(Net):
+    kind = "loss"
+class Gradient(Net):
+    kind = "gradient"
+"""
+
+
+def spec_of(folder: Path, name: str, **options: Any) -> TrainSpec:
+    (folder / "net.py").write_text(SPOILT)
+    values = {"source": f"{folder}/net.py:{name}", "data": "linear", "epochs": 20, "checkpoint_every_steps": 10, "threads": 1}
+    return TrainSpec.model_validate(values | options)
+
+
+def checkpoint_is_finite(folder: Path) -> bool:
+    state = torch.load(folder / "checkpoint.pt", weights_only=True)
+    tensors = [*state["model"].values()]
+    tensors += [value for values in state["optimizer"]["state"].values() for value in values.values()]
+    return int(state["step"]) == 30 and all(bool(torch.isfinite(tensor).all()) for tensor in tensors)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "what"),
+    [
+        ("Loss", {}, "NaN in the loss"),
+        ("Gradient", {"check_gradients": "always"}, "NaN in the gradient of hidden.weight"),
+        ("Gradient", {"clip_grad_norm": 1.0}, "NaN in the gradient of hidden.weight"),
+        ("Gradient", {"check_gradients": "auto"}, "NaN in the gradient of hidden.weight"),
+    ],
+)
+def test_a_nan_names_step_epoch_and_batch(tmp_path: Path, name: str, options: dict[str, Any], what: str) -> None:
+    """25 batches make an epoch, so step 32 is batch 7 of epoch 2."""
+    report = Scripted(tmp_path)
+    with pytest.raises(ExplorerError, match=rf"{what} at step 32, epoch 2, batch 7: lower learning_rate"):
+        run(spec_of(tmp_path, name, **options), report)
+    assert report.said == [(what, "step 32, epoch 2, batch 7")]
+    assert report.findings == [("error", what)]
+    assert checkpoint_is_finite(tmp_path)
+
+
+def test_a_gradient_that_was_not_looked_at_is_named_by_the_loss_that_it_spoilt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("explorer.training.check_interval.CheckInterval.due", lambda self, step: False)
+    with pytest.raises(ExplorerError, match=r"NaN in the gradient of hidden\.weight at step 32, epoch 2, batch 7"):
+        run(spec_of(tmp_path, "Gradient"), QuietReporter(tmp_path))
+    assert checkpoint_is_finite(tmp_path)
+
+
+def test_spoilt_weights_make_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explorer.training.check_interval.CheckInterval.due", lambda self, step: False)
+    spec = spec_of(tmp_path, "Gradient", checkpoint_every_steps=10, max_steps=32)
+    with pytest.raises(ExplorerError, match=r"NaN or infinity in the weights of hidden\.weight at step 32"):
+        run(spec, QuietReporter(tmp_path))
+    assert checkpoint_is_finite(tmp_path)
+
+
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_the_data_is_named_when_the_nan_is_in_it(tmp_path: Path, precision: str) -> None:
+    stepper = make_stepper(nn.Linear(3, 1), TrainSpec.model_validate({"precision": precision}), QuietReporter(tmp_path))
+    batches = list(value_batches(3))
+    batches[2].data[0][1, 2] = math.nan
+    before = [parameter.detach().clone() for parameter in stepper.learner.parameters]
+    with pytest.raises(ExplorerError, match="NaN in the data at step 1, epoch 1, batch 3: mend or leave out the samples"):
+        stepper.step(iter(batches), 3)
+    assert all(torch.equal(old, new) for old, new in zip(before, stepper.learner.parameters, strict=True))
+
+
+def test_the_weights_are_untouched_by_a_bad_gradient(tmp_path: Path) -> None:
+    module = nn.Linear(3, 1)
+    module.bias.register_hook(lambda gradient: gradient * math.inf)  # type: ignore[no-untyped-call]
+    stepper = make_stepper(module, TrainSpec(), QuietReporter(tmp_path))
+    before = module.weight.detach().clone()
+    with pytest.raises(ExplorerError, match="infinity in the gradient of bias at step 1"):
+        stepper.step(value_batches(1), 1)
+    assert torch.equal(module.weight, before)
+
+
+def test_large_gradients_are_no_infinite_ones(tmp_path: Path) -> None:
+    """Their sum overflows, which is looked into and passed."""
+    module = nn.Linear(3, 1)
+    module.weight.register_hook(lambda gradient: torch.full_like(gradient, 2e38))  # type: ignore[no-untyped-call]
+    stepper = make_stepper(module, TrainSpec(), QuietReporter(tmp_path))
+    assert stepper.step(value_batches(1), 1)
+
+
+class Away(CpuDevice):
+    """The CPU as a device whose values are dear to read."""
+
+    kind = "cuda"
+
+
+def away_stepper(folder: Path, step: Any) -> tuple[Any, Scripted]:
+    report = Scripted(folder)
+    spec = TrainSpec(log_every_steps=4)
+    return make_stepper(nn.Linear(3, 1), spec, report, step=step, accelerator=Away("cpu", "", report)), report
+
+
+def test_other_devices_are_read_when_a_log_is_due(tmp_path: Path) -> None:
+    """A NaN loss at step 2 that leaves the weights alone is found at step 4, and named by its own step."""
+    calls = iter(range(1, 10))
+
+    def step(module: nn.Module, data: Any) -> dict[str, torch.Tensor]:
+        return {"loss": module(data[0]).sum() * 0 + (math.nan if next(calls) == 2 else 1.0)}
+
+    stepper, report = away_stepper(tmp_path, step)
+    batches: Iterator[Batch] = value_batches(6)
+    for _ in range(3):
+        assert stepper.step(batches, 1)
+    with pytest.raises(ExplorerError, match="in the loss at step 2, epoch 1, batch 2"):
+        stepper.step(batches, 1)
+    assert stepper.position.step == 3
+    assert len(report.findings) == 1
+
+
+def test_other_devices_keep_losses_until_they_are_taken(tmp_path: Path) -> None:
+    stepper, _ = away_stepper(tmp_path, None)
+    batches = value_batches(3)
+    for _ in range(3):
+        stepper.step(batches, 1)
+    assert all(isinstance(loss, torch.Tensor) for loss in stepper.losses)
+    assert [math.isfinite(loss) for loss in stepper.take_losses()] == [True] * 3
+    assert stepper.take_losses() == []
+
+
+def test_floating_tensors_of_nested_data() -> None:
+    data = {"a": (torch.zeros(2), torch.zeros(2, dtype=torch.int64)), "b": [torch.ones(1)], "c": "text"}
+    assert [len(tensor) for tensor in guards.floating(data)] == [2, 1]
+
+
+def test_float16_that_overflows_every_step_raises_an_alarm(tmp_path: Path) -> None:
+    source = tmp_path / "net.py"
+    source.write_text(
+        "from torch import nn\ndef net():\n  module = nn.Linear(10, 1)\n"
+        "  module.weight.register_hook(lambda gradient: gradient * float('inf'))\n  return module\n"
+    )
+    spec = TrainSpec(source=f"{source}:net", data="linear", precision="float16", epochs=3, threads=1, batch_size=16)
+    report = Scripted(tmp_path)
+    result = run(spec, report)
+    assert [title for title, _ in report.said] == ["gradients overflow float16 again and again"]
+    assert result.alarms[0].startswith("gradients overflow float16 again and again at step")
