@@ -18,14 +18,15 @@ from explorer.conversion.coreml_route import proven_coreml
 from explorer.conversion.destination import artifact_name, deliver, destination
 from explorer.conversion.failures import Failures
 from explorer.conversion.inputs import data_sample, proof_inputs
-from explorer.conversion.ladder import Ladder, Made, RouteFunction, refused
+from explorer.conversion.ladder import Ladder, Made, RouteFunction
 from explorer.conversion.onnx_copy import copied_onnx
 from explorer.conversion.onnx_route import proven_onnx
 from explorer.conversion.ports import Traced, flattened
-from explorer.conversion.preflight import preflight
+from explorer.conversion.preflight import details, preflight
 from explorer.conversion.proof_file import PROOF_FILE, write_proof
 from explorer.conversion.prove_elsewhere import say_where_it_runs
 from explorer.conversion.pt2_route import proven_pt2
+from explorer.conversion.refusal import placed, refused
 from explorer.conversion.route import Route
 from explorer.conversion.source import load_source, onnx_source
 from explorer.conversion.versions import check_versions
@@ -107,8 +108,18 @@ def _converted(spec: ConvertSpec, folder: Path, route: Route, report: Reporter) 
         traced = flattened(source, spec, data_sample(data) if spec.check_inputs is None else None)
     for note in traced.notes:
         route.find("info", note)
+    try:
+        return _made(spec, traced, data, source.was_training, folder, route, report)
+    except ExplorerError as error:
+        raise placed(error, traced) from error.__cause__
+
+
+def _made(
+    spec: ConvertSpec, traced: Traced, data: str | None, was_training: bool, folder: Path, route: Route, report: Reporter
+) -> tuple[Made, list[Finding]]:
+    """The flat source through preflight and its route."""
     with route.step("preflight"):
-        found = _preflight(traced, spec, source.was_training, report)
+        found = _preflight(traced, spec, was_training, report)
     with route.step("prepare the proof"):
         proof = proof_inputs(spec, traced, data)
     for text in proof.skipped:
@@ -130,9 +141,7 @@ def _preflight(traced: Traced, spec: ConvertSpec, was_training: bool, report: Re
     error = next((item for item in found if item.severity == "error"), None)
     if error is not None:
         message = f"{spec.source} cannot be converted to {TITLES[spec.target]}: {error.title}"
-        module = error.evidence.split(",")[0]
-        operator = error.title.partition("operator ")[2]
-        raise ExplorerError(message, error.remedy, {"reason": error.title, "operator": operator, "module": module})
+        raise ExplorerError(message, error.remedy, details(error))
     return found
 
 

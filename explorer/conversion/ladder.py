@@ -14,7 +14,6 @@ from explorer.conversion.ports import Traced, opened
 from explorer.conversion.rewrites import rewritten
 from explorer.conversion.rewrites.rule import Target
 from explorer.conversion.route import Route
-from explorer.errors import ExplorerError
 from explorer.inference.coreml.program import Program
 from explorer.reporter import Reporter
 from explorer.schemas.convert_result import Check, Hint, PrecisionLoss
@@ -113,9 +112,3 @@ def _worst_first(feeds: list[Feed]) -> list[Feed]:
 
 
 RouteFunction = Callable[[Ladder], Made]
-
-
-def refused(error: ExplorerError) -> ExplorerError:
-    """The same with the facts that a refusal's JSON always has."""
-    details = {"reason": error.message, "operator": "", "module": "", **error.details}
-    return ExplorerError(error.message, error.remedy, details)

@@ -8,6 +8,7 @@ from torch import nn
 from explorer.conversion.ladder import Ladder, Made
 from explorer.conversion.onnx_layers import first_wrong_layer
 from explorer.conversion.ports import Traced
+from explorer.conversion.preflight_provider import provider_forecast
 from explorer.conversion.proof import onnx_check
 from explorer.conversion.to_onnx import Exporter, export_onnx
 from explorer.files import remove
@@ -58,6 +59,8 @@ def _tried(ladder: Ladder, module: nn.Module, traced: Traced, exporter: Exporter
     if not ladder.failures.passed(check, details):
         _clear(ladder.path)
         return None
+    if (finding := provider_forecast(ladder.path)) is not None:
+        ladder.route.find(finding.severity, finding.title, finding.evidence, finding.remedy)
     checks = [check, first_wrong_layer(ladder, module, traced)] if ladder.spec.layers else [check]
     return Made(files, checks, [*(port.words() for port in traced.inputs), *traced.outputs])
 

@@ -30,7 +30,7 @@ class JobReporter:
         self._commands = EventReader(job.control_path)
         # Asking an open file for its size is several times cheaper than asking for a path's.
         self._control_fd = os.open(job.control_path, os.O_RDONLY | os.O_CREAT, 0o600)
-        self._progress: Progress | None = None
+        self._progress: tuple[float, float | None, str, str, float | None] | None = None
         self._steps: list[int] = []
         self._values: dict[str, list[float]] = {}
         self._next_flush_s = 0.0
@@ -43,7 +43,8 @@ class JobReporter:
     def progress(
         self, done: float, total: float | None, message: str = "", unit: str = "", seconds_left: float | None = None
     ) -> None:
-        self._progress = Progress(done=done, total=total, message=message, unit=unit, seconds_left=seconds_left)
+        # Most are replaced by the next before they are written.
+        self._progress = (done, total, message, unit, seconds_left)
         self._flush_when_due()
 
     def metric(self, steps: Sequence[int], values: Mapping[str, Sequence[float]]) -> None:
@@ -85,7 +86,8 @@ class JobReporter:
         """Write what was gathered."""
         self._flush_metrics()
         if self._progress is not None:
-            self._writer.write(self._progress)
+            done, total, message, unit, seconds_left = self._progress
+            self._writer.write(Progress(done=done, total=total, message=message, unit=unit, seconds_left=seconds_left))
             self._progress = None
         self._next_flush_s = time.monotonic() + FLUSH_INTERVAL_S
 

@@ -52,7 +52,7 @@ def load_candidates(sources: Sequence[str], names: Sequence[str], threads: int) 
 def _load(source: str, name: str, threads: int) -> Candidate:
     path = resolve_file(source, ONNX_FILES)
     if path.suffix != ".onnx":
-        raise ExplorerError(f"{source} is not an ONNX file", "convert the model first with `explorer convert --target onnx`")
+        raise ExplorerError(f"{source} is not an ONNX file", "convert the model first with `explorer convert --to onnx`")
     runner = session(path, threads)
     if len(runner.get_inputs()) != 1:
         raise ExplorerError(f"{path} has {len(runner.get_inputs())} inputs", "only models with one input can be compared")

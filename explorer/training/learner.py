@@ -34,7 +34,7 @@ class Learner:
         self.parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
         self.amp = make_amp(spec.precision, device)
         # Entering a context that does nothing still costs half a microsecond.
-        self._mixed = not isinstance(self.amp.autocast, nullcontext)
+        self.mixed = not isinstance(self.amp.autocast, nullcontext)
         self.rate = spec.learning_rate
 
     def begin(self, step: int) -> None:
@@ -46,7 +46,7 @@ class Learner:
 
     def forward(self, batch: Batch) -> Mapping[str, torch.Tensor]:
         """The loss and whatever else the step function gives."""
-        if not self._mixed:
+        if not self.mixed:
             return self.function(self.called, batch.data)
         with self.amp.autocast:
             return self.function(self.called, batch.data)

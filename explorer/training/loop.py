@@ -68,17 +68,34 @@ class Monitor:
         """So much time went by between two steps, which is no training time."""
         self._started += seconds
 
-    def step(self, batches: Iterator[Batch], count: int = 1) -> bool:
-        """Learn from the next `count` batches under watch; False when there are none."""
+    def step(self, batches: Iterator[Batch], count: int = 1, most: int = 1, until_s: float = math.inf) -> bool:
+        """Learn from the next `count` batches under watch; False when there are none.
+
+        Of usual steps up to `most` in a row, until the clock says `until_s` or a log is due.
+        """
         now = time.perf_counter()
         if not self._rates:
             self._started = now
+        done = self.position.step
+        usual = min(most, self.log_every - done % self.log_every, self.times.until(done)) if count == 1 else 0
+        usual = min(usual, self.stepper.usual_steps(done)) if usual > 0 else 0
+        self.whole = False
+        if usual > 0:
+            learned = self.stepper.steps(batches, usual, min(until_s, self._started + SAY_INTERVAL_S), self._rates) > 0
+        else:
+            learned = self._watched_step(batches, count)
+        self.whole = True
+        if not learned:
+            return False
+        if self.position.step % self.log_every == 0 or (self._by_clock and time.perf_counter() - self._started >= SAY_INTERVAL_S):
+            self.flush()
+        return True
+
+    def _watched_step(self, batches: Iterator[Batch], count: int) -> bool:
+        """One step with all that may be looked at in it."""
         stepper, step = self.stepper, self.position.step + 1
         watch = self.times.start() if self.times.due(step) else None
-        self.whole = False
-        learned = stepper.step(batches, count, watch)
-        if not learned:
-            self.whole = True
+        if not stepper.step(batches, count, watch):
             return False
         self._rates.append(stepper.learner.rate)
         if self._clips and stepper.norm is not None:
@@ -87,9 +104,6 @@ class Monitor:
             self._others[step] = stepper.others
         if watch is not None:
             self._add_timed(step, watch)
-        self.whole = True
-        if step % self.log_every == 0 or (self._by_clock and now - self._started >= SAY_INTERVAL_S):
-            self.flush()
         return True
 
     def flush(self) -> None:

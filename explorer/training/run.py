@@ -22,6 +22,7 @@ from explorer.training.position import Position
 from explorer.training.schedules import Rate
 from explorer.training.steering import Steering
 from explorer.training.stepper import Stepper
+from explorer.training.timing import NEVER
 from explorer.training.user_step import step_function
 
 
@@ -88,7 +89,7 @@ class Run:
                 monitor.wait(self.steering.ask())
                 if self.steering.pending is not NO_ORDERS and self._obey():
                     return
-            if not monitor.step(batches, self.plan.count(position.batch)):
+            if not monitor.step(batches, self.plan.count(position.batch), self._steps_to_a_mark(), self.steering.next_s):
                 break
             if every and position.step % every == 0:
                 self._save()
@@ -105,6 +106,12 @@ class Run:
             with monitor.unbroken():
                 position.epoch, position.batch = position.epoch + 1, 0
             self._note_end()
+
+    def _steps_to_a_mark(self) -> int:
+        """How many steps may be made before something is to be done after one."""
+        every, most, step = self.spec.checkpoint_every_steps, self.spec.max_steps, self.position.step
+        left = every - step % every if every else NEVER
+        return left if most is None else min(left, most - step)
 
     def _epoch_is_whole(self) -> bool:
         known = self.data.train.batches_per_epoch

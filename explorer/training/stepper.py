@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, NoReturn
 
 import torch
@@ -17,6 +18,7 @@ from explorer.training.learner import Learner
 from explorer.training.parallel import ALONE, Group
 from explorer.training.position import Position
 from explorer.training.timing import Stopwatch
+from explorer.training.user_step import SupervisedStep
 
 
 class Stepper:
@@ -51,6 +53,8 @@ class Stepper:
         self._clips = spec.clip_grad_norm is not None
         self._scaled = learner.amp.scaler is not None
         self._after_update = accelerator.after_update if accelerator.kind == "xla" else None
+        supervised = isinstance(learner.function, SupervisedStep)
+        self._usual = self.on_cpu and supervised and group.size == 1 and not (self._clips or self._scaled or learner.mixed)
 
     def step(self, batches: Iterator[Batch], count: int, watch: Stopwatch | None = None) -> bool:
         """Learn from the next `count` batches, or from what is left of them; False, and nothing done, without one."""
@@ -70,6 +74,35 @@ class Stepper:
         self._update(watch)
         self.position.step += 1
         return True
+
+    def usual_steps(self, done: int) -> int:
+        """How many steps after `done` ones are such that `steps` can make them."""
+        return self.checks.until(done) if self._usual and not self.checks.measuring else 0
+
+    def steps(self, batches: Iterator[Batch], most: int, until_s: float, rates: list[float]) -> int:
+        """Up to `most` usual steps, ended by the clock: one batch each, on the CPU, with no gradient looked at; gives how many.
+
+        One loop in one frame: beside a step of a millisecond each Python call costs ten times what it costs alone.
+        """
+        learner, position, losses, clock = self.learner, self.position, self.losses, time.perf_counter
+        done = 0
+        for batch in islice(batches, most):
+            learner.begin(position.step)
+            loss = learner.function(learner.called, batch.data)["loss"]
+            number = loss.item()
+            if not math.isfinite(number):
+                self._stop_at_loss(number, position.place, position.before, batch.data)
+            loss.backward()  # type: ignore[no-untyped-call]
+            learner.optimizer.step()
+            losses.append(number)
+            rates.append(learner.rate)
+            position.batch += 1
+            position.step += 1
+            self.samples += batch.samples
+            done += 1
+            if clock() >= until_s:
+                break
+        return done
 
     def take_losses(self) -> list[float]:
         """The losses since the last call; raises when one that was not yet read is not finite."""

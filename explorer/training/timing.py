@@ -13,6 +13,7 @@ EARLY_STEP = 10
 # Medians are over this many timed steps, the last.
 KEPT = 1000
 SAY_INTERVAL_S = 0.5
+NEVER = 1 << 62
 
 
 class Stopwatch:
@@ -46,6 +47,13 @@ class StepTimes:
     def due(self, step: int) -> bool:
         """Whether `step` (from 1) is timed: by its number alone, so that a resumed run times the same ones."""
         return self.every > 0 and (step % self.every == 0 or (step == EARLY_STEP and self.every > EARLY_STEP))
+
+    def until(self, step: int) -> int:
+        """How many steps after `step` go by before one is timed."""
+        if not self.every:
+            return NEVER
+        left = self.every - step % self.every - 1
+        return min(left, EARLY_STEP - step - 1) if step < EARLY_STEP < self.every else left
 
     def start(self) -> Stopwatch:
         """A running stopwatch."""

@@ -84,7 +84,7 @@ class Contest:
             if time.perf_counter() >= next_control_s:
                 self.report.control()
                 next_control_s = time.perf_counter() + 0.05
-            if not self.monitor.step(batches):
+            if not self.monitor.step(batches, 1, SPEC.checkpoint_every_steps, next_control_s):
                 return
             if self.monitor.all_said:
                 left = self.monitor.pace.seconds_left(1000, 1)
