@@ -8,8 +8,11 @@ class ExplorerError(Exception):
 
     Raised by any capability; the command line prints it without a traceback and exits 1. Both are one line, whatever a file's
     names hold.
-    `details` are facts for programs by name, such as the operator that a conversion lacks.
+    `details` are facts for programs by name, such as the operator that a conversion lacks; `result` is what was found out before,
+    in the form of the capability's answer, None where there is none.
     """
+
+    result: object | None = None
 
     def __init__(self, message: str, remedy: str = "", details: Mapping[str, str] | None = None) -> None:
         self.message = " ".join(message.splitlines())

@@ -49,17 +49,35 @@ def run(spec: ConvertSpec, report: Reporter) -> ConvertResult:
     Raises `ExplorerError` when the source cannot be built or converted, or when a check fails, with `reason`, `operator` and
     `module` among its details; no file is left then.
     """
-    try:
-        return _run(spec, report)
-    except ExplorerError as error:
-        raise refused(error) from error.__cause__
-
-
-def _run(spec: ConvertSpec, report: Reporter) -> ConvertResult:
     started = time.monotonic()
+    route = Route(report, USUAL_STEPS[spec.target])
+    try:
+        return _run(spec, report, route, started)
+    except ExplorerError as error:
+        failed = refused(error)
+        failed.result = _failed(spec, route, time.monotonic() - started)
+        raise failed from error.__cause__
+
+
+def _failed(spec: ConvertSpec, route: Route, seconds: float) -> ConvertResult:
+    """What was found out by a conversion that leaves no model."""
+    return ConvertResult(
+        target=spec.target,
+        output="",
+        bytes=0,
+        route=route.steps,
+        passed=False,
+        checks=route.checks,
+        preflight=route.preflight,
+        findings=route.findings,
+        losses=route.losses,
+        seconds=seconds,
+    )
+
+
+def _run(spec: ConvertSpec, report: Reporter, route: Route, started: float) -> ConvertResult:
     target = destination(spec.output, spec.target)
     check_versions(spec.target)
-    route = Route(report, USUAL_STEPS[spec.target])
     found: list[Finding] = []
     with _folder(report) as folder:
         existing = onnx_source(spec.source)
@@ -119,7 +137,7 @@ def _made(
 ) -> tuple[Made, list[Finding]]:
     """The flat source through preflight and its route."""
     with route.step("preflight"):
-        found = _preflight(traced, spec, was_training, report)
+        found = _preflight(traced, spec, was_training, route, report)
     with route.step("prepare the proof"):
         proof = proof_inputs(spec, traced, data)
     for text in proof.skipped:
@@ -133,9 +151,10 @@ def _made(
     return made, found
 
 
-def _preflight(traced: Traced, spec: ConvertSpec, was_training: bool, report: Reporter) -> list[Finding]:
+def _preflight(traced: Traced, spec: ConvertSpec, was_training: bool, route: Route, report: Reporter) -> list[Finding]:
     """What can be told before anything is converted; the first error refuses the conversion."""
     found = preflight(traced, spec, was_training)
+    route.preflight.extend(found)
     for item in found:
         report.finding(item.severity, item.title, item.evidence, item.remedy)
     error = next((item for item in found if item.severity == "error"), None)

@@ -167,6 +167,7 @@ def _for_half(ladder: Ladder, found: Converted) -> Proof:
 
 
 def _half_error(ladder: Ladder, check: Check, broken: list[PrecisionLoss]) -> ExplorerError:
+    ladder.route.losses[:] = broken
     for item in broken[:8]:
         ladder.report.log(
             f"{item.name} ({item.operator}): {item.problem} in float16, largest {item.largest:.3g}; {item.remedy}", "warning"

@@ -45,6 +45,7 @@ class Failures:
         self.report.log(summary(check), "info" if check.passed else "warning")
         if not check.passed:
             self.wrong.append(Wrong(check, details or {}))
+            self.route.checks.append(check)
         return check.passed
 
     def error(self) -> ExplorerError:

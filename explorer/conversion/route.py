@@ -5,15 +5,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from explorer.reporter import Reporter
+from explorer.schemas.convert_result import Check, PrecisionLoss
 from explorer.schemas.events import Finding, Severity
 
 
 class Route:
-    """`steps` holds lines such as "torch.export 0.6 s", failed ones too; `findings` what was said on the way."""
+    """`steps` holds lines such as "torch.export 0.6 s", failed ones too; `findings` what was said on the way.
+
+    `preflight`, the `checks` that failed and the `losses` of float16 are kept for the answer of a conversion that fails.
+    """
 
     def __init__(self, report: Reporter, expected_steps: int) -> None:
         self.steps: list[str] = []
         self.findings: list[Finding] = []
+        self.preflight: list[Finding] = []
+        self.checks: list[Check] = []
+        self.losses: list[PrecisionLoss] = []
         self._report = report
         self._expected = expected_steps
 

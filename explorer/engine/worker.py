@@ -23,6 +23,7 @@ from explorer.engine.rank_outcome import first_cause, forget_outcomes, read_outc
 from explorer.engine.reporting import JobReporter
 from explorer.errors import Cancelled, ExplorerError
 from explorer.reporter import Reporter
+from explorer.schemas.base import Record
 from explorer.schemas.events import Failure, Result, State
 from explorer.schemas.results import JobResult
 from explorer.schemas.specs import Spec
@@ -96,6 +97,8 @@ def _run(job: JobFolder, writer: EventWriter) -> int:
         if not isinstance(error, ranks.RankFailedError):
             traceback.print_exc()
         reporter.flush()
+        if isinstance(error, ExplorerError) and isinstance(error.result, Record):
+            writer.write(Result(result=error.result.model_dump(mode="json")))
         failure = describe(error, job)
         writer.write(failure)
         writer.write(State(state="failed", reason=failure.message))

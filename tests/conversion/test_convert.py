@@ -189,8 +189,12 @@ def test_wrong_weights_in_the_onnx_file_fail(report: QuietReporter, monkeypatch:
 
 
 def test_overflow_in_half_fails_and_names_the_operation(report: QuietReporter) -> None:
-    with pytest.raises(ExplorerError, match=r"fails its float16 check: \S+ \(\w+\) overflows float16"):
+    with pytest.raises(ExplorerError, match=r"fails its float16 check: \S+ \(\w+\) overflows float16") as caught:
         convert(report, f"{MODELS}:overflow", "coreml")
+    told = caught.value.result
+    assert isinstance(told, ConvertResult), "a failed proof tells its figures"
+    assert (told.passed, told.output, [check.passed for check in told.checks]) == (False, "", [False])
+    assert told.losses[0].problem == "overflow"
     assert ("error", "The model does not hold in float16") in report.findings
     assert_nothing_left(report)
     assert convert(report, f"{MODELS}:overflow", "coreml", precision="float32").passed

@@ -219,8 +219,8 @@ def refusal_of(kind: str, folder: Path) -> ExplorerError:
     path.write_bytes(BROKEN[kind])
     with pytest.raises(ExplorerError) as caught:
         describe(path)
-    moved = (text.replace(str(folder), "/models") for text in (caught.value.message, caught.value.remedy))
-    return ExplorerError(*moved)
+    message, remedy = (text.replace(str(folder), "/models") for text in (caught.value.message, caught.value.remedy))
+    return ExplorerError(message, remedy)
 
 
 @both_sizes
