@@ -1,6 +1,7 @@
 """A large encoder: the time of the bare script, and the time of the proof."""
 
 import re
+import statistics
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -68,9 +69,9 @@ def test_a_large_encoder_converts_as_fast_as_the_bare_script_and_is_proven(tmp_p
         convert_s = sum(steps.values()) - proof_s - loading_s - steps.get("hints", 0.0)
         ratios.append(convert_s / (script_s - loading_s))
         proofs.append(proof_s)
-    print(f"ratio {min(ratios):.2f}, proof {min(proofs):.1f} s")  # noqa: T201
-    assert min(ratios) <= 1.15
-    assert min(proofs) < 30.0
+    print(f"ratios {[round(ratio, 2) for ratio in ratios]}, proofs {[round(proof, 1) for proof in proofs]} s")  # noqa: T201
+    assert statistics.median(ratios) <= 1.15
+    assert statistics.median(proofs) < 30.0
 
 
 def _seconds(action: Callable[[], None]) -> float:
