@@ -54,6 +54,7 @@ class Checkpoints:
                 self.newest = int(state["step"])
                 if path != newest:
                     os.replace(path, newest)
+                self._remove_surplus(self.newest)  # which a kill right after a write leaves
                 return state
             if reason:
                 damaged.append(path)
@@ -75,7 +76,10 @@ class Checkpoints:
             torch.save({"version": VERSION, "step": step, **state}, path)
             if self.newest not in (None, step) and self.keep > 1:
                 _link(folder / NAME, folder / f"checkpoint-{self.newest}.pt")
-        for old in self._older(step)[self.keep - 1 :]:
+        self._remove_surplus(step)
+
+    def _remove_surplus(self, newest: int) -> None:
+        for old in self._older(newest)[self.keep - 1 :]:
             old.unlink(missing_ok=True)
 
     def _older(self, newest: int | None) -> list[Path]:

@@ -20,10 +20,13 @@ from explorer.training.timing import StepTimes, Stopwatch
 
 # Slow steps are said this often, however few they are.
 SAY_INTERVAL_S = 0.5
+# Steps on the CPU, whose losses are read anyway, are said no oftener: nobody sees more, and saying costs as much as many steps.
+LEAST_INTERVAL_S = 0.1
 
 
 class Monitor:
-    """Says the steps of a `Stepper` every `log_every` steps, or each half second when they are slow, and watches over them.
+    """Says the steps of a `Stepper` every `log_every` steps, though at least twice a second, and on the CPU at most ten times a
+    second, and watches over them.
 
     `whole` is False within a step, when the weights may be half updated.
     """
@@ -42,6 +45,7 @@ class Monitor:
         self._scaler = stepper.learner.amp.scaler
         # Ranks say together, and their clocks differ.
         self._by_clock = self.group.size == 1
+        self._least_s = LEAST_INTERVAL_S if self._by_clock and stepper.on_cpu else 0.0
         self._rates: list[float] = []
         self._norms: list[torch.Tensor] = []
         self._others: dict[int, dict[str, Any]] = {}
@@ -87,9 +91,15 @@ class Monitor:
         self.whole = True
         if not learned:
             return False
-        if self.position.step % self.log_every == 0 or (self._by_clock and time.perf_counter() - self._started >= SAY_INTERVAL_S):
+        if self._is_due(time.perf_counter() - self._started):
             self.flush()
         return True
+
+    def _is_due(self, unsaid_s: float) -> bool:
+        """Whether steps are to be said, the first of which began so many seconds ago."""
+        if self._by_clock and unsaid_s >= SAY_INTERVAL_S:
+            return True
+        return self.position.step % self.log_every == 0 and unsaid_s >= self._least_s
 
     def _watched_step(self, batches: Iterator[Batch], count: int) -> bool:
         """One step with all that may be looked at in it."""

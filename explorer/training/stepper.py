@@ -53,8 +53,11 @@ class Stepper:
         self._clips = spec.clip_grad_norm is not None
         self._scaled = learner.amp.scaler is not None
         self._after_update = accelerator.after_update if accelerator.kind == "xla" else None
-        supervised = isinstance(learner.function, SupervisedStep)
-        self._usual = self.on_cpu and supervised and group.size == 1 and not (self._clips or self._scaled or learner.mixed)
+        self._usual = self.on_cpu and group.size == 1 and not (self._clips or self._scaled or learner.mixed)
+        if isinstance(learner.function, SupervisedStep):
+            self._loss_of_pair = learner.function.loss
+        else:
+            self._usual = False
 
     def step(self, batches: Iterator[Batch], count: int, watch: Stopwatch | None = None) -> bool:
         """Learn from the next `count` batches, or from what is left of them; False, and nothing done, without one."""
@@ -85,10 +88,11 @@ class Stepper:
         One loop in one frame: beside a step of a millisecond each Python call costs ten times what it costs alone.
         """
         learner, position, losses, clock = self.learner, self.position, self.losses, time.perf_counter
+        loss_of_pair = self._loss_of_pair
         done = 0
         for batch in islice(batches, most):
             learner.begin(position.step)
-            loss = learner.function(learner.called, batch.data)["loss"]
+            loss = loss_of_pair(learner.called, batch.data)
             number = loss.item()
             if not math.isfinite(number):
                 self._stop_at_loss(number, position.place, position.before, batch.data)

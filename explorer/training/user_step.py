@@ -41,8 +41,13 @@ class SupervisedStep:
         self.label_smoothing = label_smoothing
 
     def __call__(self, module: nn.Module, batch: Any) -> dict[str, torch.Tensor]:
-        inputs, targets = pair(batch)
-        return {"loss": loss_of(module(inputs), targets, self.label_smoothing)}
+        return {"loss": self.loss(module, batch)}
+
+    def loss(self, module: nn.Module, batch: Any) -> torch.Tensor:
+        """The loss alone."""
+        if type(batch) is not tuple or len(batch) != 2:
+            batch = pair(batch)
+        return loss_of(module(batch[0]), batch[1], self.label_smoothing)
 
 
 def pair(batch: Any) -> tuple[Any, Any]:

@@ -17,6 +17,8 @@ FEWEST_CORE_ML, FEWEST_ONNX = 50, 57
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
+# The plain scripts beside ours leave it to the garbage collector to remove coremltools' temporary folders.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 def test_every_case_is_right_or_refused_and_never_silently_wrong() -> None:
     """One test, so that the table is made once however the tests are spread."""
     groups = {

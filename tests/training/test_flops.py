@@ -97,7 +97,8 @@ def test_training_is_the_same_bit_by_bit_without_counting(tmp_path: Path, monkey
     assert all(torch.equal(value, theirs[name]) for name, value in ours.items())
 
 
-def test_speed_is_the_median_of_what_was_said(tmp_path: Path) -> None:
+def test_speed_is_the_median_of_what_was_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explorer.training.loop.LEAST_INTERVAL_S", 0.0)
     report = QuietReporter(tmp_path)
     result = run(SHORT, report)
     said = [values["samples_per_s"][0] for _, values in report.metrics if "samples_per_s" in values]

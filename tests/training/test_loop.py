@@ -23,6 +23,11 @@ def report(tmp_path: Path) -> QuietReporter:
     return QuietReporter(tmp_path)
 
 
+@pytest.fixture(autouse=True)
+def said_by_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explorer.training.loop.LEAST_INTERVAL_S", 0.0)
+
+
 @pytest.fixture
 def monitor(report: QuietReporter) -> Monitor:
     return make_monitor(nn.Linear(3, 1), TrainSpec(log_every_steps=3, time_every_steps=4), report)
@@ -113,3 +118,15 @@ def test_a_pause_is_no_training_time(monitor: Monitor, report: QuietReporter) ->
     while monitor.step(batches):
         pass
     assert report.metrics[0][1]["samples_per_s"][0] < 1, "twelve samples in a hundred seconds and a bit"
+
+
+def test_very_fast_steps_on_the_cpu_are_said_ten_times_a_second(report: QuietReporter, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explorer.training.loop.LEAST_INTERVAL_S", 1000.0)
+    monitor = make_monitor(nn.Linear(3, 1), TrainSpec(log_every_steps=3, time_every_steps=0), report)
+    batches = value_batches(7)
+    while monitor.step(batches, most=5):
+        pass
+    assert monitor.position.step == 7
+    assert not [steps for steps, values in report.metrics if "loss" in values]
+    monitor.flush()
+    assert [steps for steps, values in report.metrics if "loss" in values] == [list(range(1, 8))]

@@ -96,6 +96,7 @@ def test_a_changed_rate_survives_a_kill(tmp_path: Path) -> None:
 
 def test_the_log_interval_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("explorer.training.loop.SAY_INTERVAL_S", 1000.0)
+    monkeypatch.setattr("explorer.training.loop.LEAST_INTERVAL_S", 0.0)
     report = Scripted(tmp_path, orders={11: Orders(log_every_steps=9)})
     run(SPEC.model_copy(update={"epochs": 1}), report)
     assert [steps[-1] for steps, values in report.metrics if "loss" in values] == [5, 10, 18, 27, 36, 45]
