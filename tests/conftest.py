@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +29,16 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     if config.option.markexpr.strip() == "slow":
         config.option.numprocesses = 0
         config.option.dist = "no"
+
+
+@pytest.fixture(autouse=True)
+def no_module_of_another_test() -> Iterator[None]:
+    """Files that a test made leave no module behind: another test's file may have the same name."""
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(tempfile.gettempdir()):
+            del sys.modules[name]
 
 
 @pytest.fixture

@@ -72,6 +72,7 @@ def test_watch_says_each_change_and_ends_with_130_when_interrupted(logs: Path) -
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a suite in the background has it ignored
     )
     assert watching.stdout is not None
     first = [json.loads(watching.stdout.readline()) for _ in range(2)]
