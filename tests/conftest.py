@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -32,12 +31,12 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 @pytest.fixture(autouse=True)
-def no_module_of_another_test() -> Iterator[None]:
+def no_module_of_another_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Files that a test made leave no module behind: another test's file may have the same name."""
-    before = set(sys.modules)
+    folder, before = str(tmp_path_factory.getbasetemp()), set(sys.modules)
     yield
     for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(tempfile.gettempdir()):
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(folder):
             del sys.modules[name]
 
 
