@@ -30,16 +30,6 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         config.option.dist = "no"
 
 
-@pytest.fixture(autouse=True)
-def no_module_of_another_test(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Files that a test made leave no module behind: another test's file may have the same name."""
-    folder, before = str(tmp_path_factory.getbasetemp()), set(sys.modules)
-    yield
-    for name in set(sys.modules) - before:
-        if str(getattr(sys.modules[name], "__file__", "")).startswith(folder):
-            del sys.modules[name]
-
-
 @pytest.fixture
 def explorer_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A home that dies with the test, and no worker outlives it."""

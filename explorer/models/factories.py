@@ -19,6 +19,7 @@ from torch import nn
 from explorer.errors import ExplorerError
 from explorer.home import samples_folder
 from explorer.models.missing_packages import absent, install
+from explorer.models.neighbours import importable
 from explorer.models.source_text import SourceText, parse_source
 from explorer.models.user_code import blamed
 
@@ -67,7 +68,7 @@ def _found(text: SourceText, source: str) -> Iterator[Callable[..., Any]]:
         yield _factory(_import(text.place, source), text)
         return
     path = find_file(text.place)
-    with _importable(path.parent):
+    with importable(path.parent):
         yield _factory(_load_file(path), text)
 
 
@@ -124,17 +125,6 @@ def _load_file(path: Path) -> ModuleType:
     with _named_package(str(path)), blamed(f"{path} failed to load"):
         spec.loader.exec_module(module)
     return module
-
-
-@contextmanager
-def _importable(folder: Path) -> Iterator[None]:
-    """Let the file import its neighbours, as when Python runs it."""
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        if str(folder) in sys.path:
-            sys.path.remove(str(folder))
 
 
 @contextmanager

@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,16 @@ def test_own_file_with_neighbour_and_dataclass_becomes_absolute(work: Path) -> N
     assert model.source == f"{work / 'net.py'}:with_inputs"
     assert model.example_inputs[0].shape == (1, 3)
     assert resolve("net.py:Net").example_inputs == ()
+
+
+def test_two_folders_may_have_a_neighbour_of_one_name(work: Path) -> None:
+    (work / "net.py").write_text("import neighbour\nfrom torch import nn\n\ndef net(): return nn.Linear(neighbour.INPUTS, 1)\n")
+    for folder, inputs in (("first", 5), ("second", 7)):
+        (work / folder).mkdir()
+        shutil.copy(work / "net.py", work / folder)
+        (work / folder / "neighbour.py").write_text(f"INPUTS = {inputs}\n")
+    for folder, inputs in (("first", 5), ("second", 7), ("first", 5), (".", 3)):
+        assert resolve(f"{folder}/net.py:net").module.in_features == inputs
 
 
 def test_an_edited_file_is_read_afresh(work: Path) -> None:
