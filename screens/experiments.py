@@ -19,6 +19,7 @@ from screens.compare import compare_rows
 from screens.job_detail import JobDetail, read_detail
 from screens.job_rows import column_names, detail_rows, job_row, matching, result_rows
 from screens.job_words import kin_line, short_id
+from screens.row_keys import MovesRows
 from screens.submitting import Submitting
 from screens.widgets.columns import Columns
 from screens.widgets.lines import Lines
@@ -68,7 +69,7 @@ class Removed(Message):
     kept: ExplorerError | None
 
 
-class ExperimentsScreen(Submitting):
+class ExperimentsScreen(MovesRows, Submitting):
     """All jobs, newest first."""
 
     SECTION = "experiments"
@@ -125,7 +126,7 @@ class ExperimentsScreen(Submitting):
     @property
     def selected(self) -> JobSummary | None:
         """The job of the selected row."""
-        return self._jobs_view.selected
+        return self.rows.selected
 
     # What comes in
 
@@ -141,7 +142,7 @@ class ExperimentsScreen(Submitting):
 
     def show_job(self, job: JobSummary) -> None:
         """Select this job."""
-        self._jobs_view.select(job.id)
+        self.rows.select(job.id)
 
     def on_row_view_selected(self, event: RowView.Selected) -> None:
         self._draw_selected()
@@ -167,7 +168,7 @@ class ExperimentsScreen(Submitting):
         self.app.push_screen(TextDialog(f"{len(message.details)} jobs side by side", rows))
 
     def on_repeated(self, message: Repeated) -> None:
-        self._jobs_view.select(message.job.id)
+        self.rows.select(message.job.id)
         self.notify(
             f"{message.job.kind} {message.job.model} runs again as job {short_id(message.job.id)}", markup=False, timeout=4
         )
@@ -196,7 +197,7 @@ class ExperimentsScreen(Submitting):
             del self._marked[self.selected.id]
         else:
             self._marked[self.selected.id] = None
-        self._jobs_view.move(1)
+        self.rows.move(1)
         self._draw()
 
     def action_compare(self) -> None:
@@ -231,28 +232,16 @@ class ExperimentsScreen(Submitting):
         question = f"Remove {what} with the log and every file made?"
         self.app.push_screen(ConfirmDialog(question), lambda yes: self._remove(found) if yes else None)
 
-    def action_up(self) -> None:
-        self._jobs_view.move(-1)
-
-    def action_down(self) -> None:
-        self._jobs_view.move(1)
-
-    def action_page_up(self) -> None:
-        self._jobs_view.move_page(-1)
-
-    def action_page_down(self) -> None:
-        self._jobs_view.move_page(1)
-
     def action_first(self) -> None:
-        self._jobs_view.select_place(0)
+        self.rows.select_place(0)
 
     def action_last(self) -> None:
-        self._jobs_view.select_place(len(self.explorer.jobs))
+        self.rows.select_place(len(self.explorer.jobs))
 
     # What is shown
 
     @property
-    def _jobs_view(self) -> RowView[JobSummary]:
+    def rows(self) -> RowView[JobSummary]:
         found: RowView[JobSummary] = self.query_one("#jobs", RowView)
         return found
 
@@ -282,7 +271,7 @@ class ExperimentsScreen(Submitting):
         self.query_one("#head").display = self.any
         self.query_one("#body").display = self.any
         self.query_one("#head", Lines).show([self._head(len(found))])
-        self._jobs_view.fill(found)
+        self.rows.fill(found)
         self._draw_selected()
 
     def _head(self, shown: int) -> Content:

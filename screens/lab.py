@@ -19,6 +19,7 @@ from screens.actions import bindings
 from screens.ceilings import KnowsCeilings
 from screens.job_detail import JobDetail, read_detail
 from screens.lab_words import job_rows, model_facts, null_rows
+from screens.row_keys import MovesRows
 from screens.submitting import Submitting
 from screens.variants import JOB_KINDS, Model, models, variant_names, with_benchmark
 from screens.widgets.columns import Columns
@@ -45,7 +46,7 @@ class DetailsRead(Message):
     details: list[JobDetail]
 
 
-class LabScreen(KnowsCeilings, Submitting):
+class LabScreen(MovesRows, KnowsCeilings, Submitting):
     """Every model that jobs made, by lineage, with the latest comparison of their speed."""
 
     SECTION = "lab"
@@ -86,7 +87,7 @@ class LabScreen(KnowsCeilings, Submitting):
     @property
     def selected(self) -> Model | None:
         """The model of the selected row."""
-        return self._table.selected
+        return self.rows.selected
 
     # What comes in
 
@@ -128,8 +129,8 @@ class LabScreen(KnowsCeilings, Submitting):
     def action_mark(self) -> None:
         if self.selected is not None:
             self._marked ^= {self.selected.job.id}
-            self._table.redraw()
-            self._table.move(1)
+            self.rows.redraw()
+            self.rows.move(1)
 
     def action_quantize(self) -> None:
         self.ask_spec("Quantize", QuantizeSpec, self._source(lambda model: model.can_quantize))
@@ -157,22 +158,10 @@ class LabScreen(KnowsCeilings, Submitting):
         if job is not None:
             self.ask_cancel(job)
 
-    def action_up(self) -> None:
-        self._table.move(-1)
-
-    def action_down(self) -> None:
-        self._table.move(1)
-
-    def action_page_up(self) -> None:
-        self._table.move_page(-1)
-
-    def action_page_down(self) -> None:
-        self._table.move_page(1)
-
     # What is shown
 
     @property
-    def _table(self) -> RowView[Model]:
+    def rows(self) -> RowView[Model]:
         found: RowView[Model] = self.query_one("#table", RowView)
         return found
 
@@ -181,7 +170,7 @@ class LabScreen(KnowsCeilings, Submitting):
 
     def _source(self, fits: Callable[[Model], bool]) -> dict[str, Any]:
         """The selected model when it fits, else the newest that fits in its family, else the newest of all."""
-        chosen, found = self.selected, [model for model in self._table.items if fits(model)]
+        chosen, found = self.selected, [model for model in self.rows.items if fits(model)]
         if chosen is not None and fits(chosen):
             return {"source": f"job:{chosen.job.id}"}
         family = [model for model in found if chosen is not None and model.family == chosen.family]
@@ -190,10 +179,10 @@ class LabScreen(KnowsCeilings, Submitting):
 
     def _to_compare(self) -> list[Model]:
         """The marked models in the order of the table, else every ONNX file of the selected family."""
-        marked = [model for model in self._table.items if model.job.id in self._marked]
+        marked = [model for model in self.rows.items if model.job.id in self._marked]
         chosen = self.selected
         return marked or [
-            model for model in self._table.items if model.can_benchmark and chosen is not None and model.family == chosen.family
+            model for model in self.rows.items if model.can_benchmark and chosen is not None and model.family == chosen.family
         ]
 
     def _lab_job(self) -> JobSummary | None:
@@ -228,9 +217,9 @@ class LabScreen(KnowsCeilings, Submitting):
         width = max(20, self.size.width - 2)
         self.query_one("#null", Lines).show(null_rows(compared, benchmark.job if benchmark else None, width))
         self.query_one("#job", Lines).show(job_rows(job, width))
-        self._table.fill(found)
+        self.rows.fill(found)
         if self._wanted in {model.job.id for model in found}:
-            self._table.select(self._wanted)
+            self.rows.select(self._wanted)
             self._wanted = ""
         self._draw_facts()
         self.refresh_bindings()

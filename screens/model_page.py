@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from textual.app import ComposeResult
 from textual.events import Resize
 
+from screens.row_keys import MovesRows
 from screens.submitting import Submitting
 from screens.widgets.bars import TopBar
 from screens.widgets.row_view import RowView
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from explorer.schemas.jobs import JobSummary
 
 
-class ModelPage(Submitting):
+class ModelPage(MovesRows, Submitting):
     """Its `RowView` has the ID `rows`. A job of the Models screen that is opened meanwhile takes the page's place."""
 
     def compose(self) -> ComposeResult:
@@ -61,18 +62,6 @@ class ModelPage(Submitting):
 
     def draw_selected(self) -> None:
         """Show what belongs to the selected row."""
-
-    def action_up(self) -> None:
-        self.rows.move(-1)
-
-    def action_down(self) -> None:
-        self.rows.move(1)
-
-    def action_page_up(self) -> None:
-        self.rows.move_page(-1)
-
-    def action_page_down(self) -> None:
-        self.rows.move_page(1)
 
     def action_first(self) -> None:
         self.rows.select_place(0)

@@ -16,6 +16,7 @@ from textual.message import Message
 from explorer.schemas.curves import CurvesAnswer, CurvesQuery, RunNews
 from screens.actions import bindings
 from screens.board_keys import ShowsBoard
+from screens.row_keys import MovesRows
 from screens.watch_list import WatchedRun, WatchList
 from screens.watch_words import column_names, empty_rows, head_row, run_row
 from screens.widgets.bars import TopBar
@@ -48,7 +49,7 @@ class CurvesRead(Message):
     answer: CurvesAnswer
 
 
-class WatchScreen(ShowsBoard):
+class WatchScreen(MovesRows, ShowsBoard):
     """The runs at or below `path`; the one written last is drawn first."""
 
     SECTION = "watch"
@@ -161,18 +162,6 @@ class WatchScreen(ShowsBoard):
 
     def action_back(self) -> None:
         self.app.pop_screen()
-
-    def action_up(self) -> None:
-        self.rows.move(-1)
-
-    def action_down(self) -> None:
-        self.rows.move(1)
-
-    def action_page_up(self) -> None:
-        self.rows.move_page(-1)
-
-    def action_page_down(self) -> None:
-        self.rows.move_page(1)
 
     # Inside
 

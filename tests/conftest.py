@@ -72,6 +72,23 @@ def start_engine(explorer_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 
 @pytest.fixture
+def real_engines(explorer_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Engines as `connect()` starts them for a user, ended with the test."""
+    started: list[subprocess.Popen[bytes]] = []
+    original = start.start_engine
+
+    def starter() -> "subprocess.Popen[bytes]":
+        started.append(original())
+        return started[-1]
+
+    monkeypatch.setattr(start, "start_engine", starter)
+    yield
+    for engine in started:
+        engine.terminate()
+        engine.wait(20)
+
+
+@pytest.fixture
 async def engine(start_engine: StartEngine) -> AsyncIterator[EngineClient]:
     client = await connect()
     yield client

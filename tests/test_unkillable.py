@@ -4,9 +4,7 @@ import asyncio
 import os
 import random
 import signal
-import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +13,6 @@ import torch
 from safetensors.torch import load_file
 
 from explorer import home
-from explorer.engine import start
 from explorer.engine.client import EngineLostError, connect
 from explorer.engine.jobs import JobFolder
 from explorer.runs.history import read_history
@@ -41,23 +38,6 @@ VICTIMS = ("worker", "engine", "terminal", "worker and engine", "pause", "cancel
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 
-@pytest.fixture
-def engines(explorer_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Engines as `connect()` starts them, each awaited at the end."""
-    started: list[subprocess.Popen[bytes]] = []
-    original = start.start_engine
-
-    def starter() -> "subprocess.Popen[bytes]":
-        started.append(original())
-        return started[-1]
-
-    monkeypatch.setattr(start, "start_engine", starter)
-    yield
-    for engine in started:
-        engine.terminate()
-        engine.wait(20)
-
-
 def spec(folder: Path) -> TrainSpec:
     (folder / "net.py").write_text(NET)
     return TrainSpec(
@@ -70,7 +50,7 @@ def spec(folder: Path) -> TrainSpec:
     )
 
 
-async def test_twenty_interrupted_runs_end_like_the_uninterrupted_one(engines: None, tmp_path: Path) -> None:
+async def test_twenty_interrupted_runs_end_like_the_uninterrupted_one(real_engines: None, tmp_path: Path) -> None:
     asked = spec(tmp_path)
     whole = await finished(await submitted(asked))
     chance = random.Random(0)

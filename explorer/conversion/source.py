@@ -13,9 +13,8 @@ from torch import nn
 from explorer.errors import ExplorerError
 from explorer.models.content import recognise
 from explorer.models.factories import called
-from explorer.models.job_files import PREFIX, model_record, resolve_file, source_data
+from explorer.models.job_files import MODEL_FILES, PREFIX, model_record, resolve_file, source_data, trained_model
 from explorer.models.safe_loading import load_weights
-from explorer.models.sources import MODEL_FILES
 from explorer.models.trust import require_trust
 from explorer.models.user_code import blamed
 from explorer.models.weights import load_into, read_state_dict
@@ -69,13 +68,8 @@ def _is_file(source: str) -> bool:
 
 def _built(source: str, weights: str | None) -> Source:
     if source.startswith(PREFIX):
-        path = resolve_file(source, MODEL_FILES)
-        record = model_record(path)
-        if record is None:
-            raise ExplorerError(
-                f"{source} has weights but no model.json", "give file.py:factory as source and the job as weights"
-            )
-        return _built(record.source, weights or str(path))
+        factory, trained = trained_model(source)
+        return _built(factory, weights or str(trained))
     module, args, kwargs = _parts(called(source)[0], source)
     if weights is None:
         return Source(module, args, kwargs)

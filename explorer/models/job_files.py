@@ -12,6 +12,7 @@ from explorer.schemas.results import TorchModel
 from explorer.schemas.specs import BenchmarkSpec
 
 PREFIX = "job:"
+MODEL_FILES = ("model.safetensors",)
 
 
 def job_folder(source: str) -> Path:
@@ -39,6 +40,15 @@ def resolve_file(source: str, names: Sequence[str]) -> Path:
         if (folder / "artifacts" / name).exists():
             return folder / "artifacts" / name
     raise ExplorerError(f"{source} made no {' or '.join(names)}", "name the job that did, or wait until it ends")
+
+
+def trained_model(source: str) -> tuple[str, Path]:
+    """The factory that builds the model of `job:ID`, and the file with the weights it ended with."""
+    path = resolve_file(source, MODEL_FILES)
+    record = model_record(path)
+    if record is None:
+        raise ExplorerError(f"{source} has weights but no model.json", "give file.py:factory as source and the job as weights")
+    return record.source, path
 
 
 def model_record(weights: Path) -> TorchModel | None:

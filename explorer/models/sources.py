@@ -10,12 +10,10 @@ from torch import nn
 
 from explorer.errors import ExplorerError
 from explorer.models.factories import build, normalised
-from explorer.models.job_files import PREFIX, model_record, resolve_file, source_data
+from explorer.models.job_files import MODEL_FILES, PREFIX, model_record, resolve_file, source_data, trained_model
 from explorer.models.weights import load_into, read_state_dict, save_model
 
 __all__ = ["LoadedModel", "resolve", "resolve_file", "save_model", "source_data"]
-
-MODEL_FILES = ("model.safetensors",)
 
 
 @dataclass(frozen=True)
@@ -35,13 +33,8 @@ def resolve(source: str, weights: str | None = None) -> LoadedModel:
     `weights` is a state dict file or `job:ID`, and goes before those of a `job:` source.
     """
     if source.startswith(PREFIX):
-        path = resolve_file(source, MODEL_FILES)
-        record = model_record(path)
-        if record is None:
-            raise ExplorerError(
-                f"{source} has weights but no model.json", "give file.py:factory as source and the job as weights"
-            )
-        return resolve(record.source, weights or str(path))
+        factory, trained = trained_model(source)
+        return resolve(factory, weights or str(trained))
     _refuse_file(source)
     module, inputs = build(source)
     name = normalised(source)

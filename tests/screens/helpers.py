@@ -1,7 +1,7 @@
 """Reading the screen, and waiting for it, as a person does."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from textual.app import App
@@ -38,3 +38,17 @@ async def until(pilot: Pilot[Any], true: Callable[[], object], limit_s: float = 
 async def until_shown(pilot: Pilot[Any], text: str) -> None:
     """Wait until a text stands on the screen."""
     await until(pilot, lambda: text in screen_text(pilot))
+
+
+def showing(section: str, landmark: str, text: str, *keys: str) -> Callable[[Pilot[Any]], Awaitable[None]]:
+    """Go to a section by its key, press keys once the landmark stands there, and wait for a text."""
+
+    async def before(pilot: Pilot[Any]) -> None:
+        await until(pilot, lambda: pilot.app.screen.query("#machine"))
+        await pilot.press(section)
+        await until_shown(pilot, landmark if keys else text)
+        await pilot.press(*keys)
+        await until_shown(pilot, text)
+        await pilot.pause(0.3)
+
+    return before

@@ -1,32 +1,20 @@
 """What the Convert screen and its pages look like at both sizes: `pytest --snapshot-update` after looking."""
 
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Callable
+from functools import partial
 
 import pytest
-from textual.pilot import Pilot
 
 from screens.app import ExplorerApp
 from tests.fakes import FakeEngine, connected
 from tests.screens import conversions
-from tests.screens.helpers import until, until_shown
+from tests.screens.helpers import showing
 
 SnapCompare = Callable[..., bool]
 both_sizes = pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=lambda size: f"{size[0]}x{size[1]}")
 
 
-def shows(text: str, *keys: str) -> Callable[[Pilot[Any]], Awaitable[None]]:
-    """Go to Convert, press keys once a conversion stands there, then wait for a text."""
-
-    async def before(pilot: Pilot[Any]) -> None:
-        await until(pilot, lambda: pilot.app.screen.query("#machine"))
-        await pilot.press("4")
-        await until_shown(pilot, "ASKED" if keys else text)
-        await pilot.press(*keys)
-        await until_shown(pilot, text)
-        await pilot.pause(0.3)
-
-    return before
+shows = partial(showing, "4", "ASKED")
 
 
 def snap(snap_compare: SnapCompare, engine: FakeEngine, size: tuple[int, int], text: str, *keys: str) -> bool:

@@ -1,16 +1,15 @@
 """Experiments: find, look into, repeat, compare, resume and remove jobs."""
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import pytest
-from textual.pilot import Pilot
 
 from explorer.errors import ExplorerError
 from screens.app import ExplorerApp
 from screens.job_rows import matching
 from tests.fakes import EPOCH, FakeEngine, a_job, connected
-from tests.screens.helpers import screen_text, until, until_shown
+from tests.screens.helpers import screen_text, showing, until, until_shown
 from tests.screens.journey import SPECS, journey
 
 AppOn = Callable[[FakeEngine], ExplorerApp]
@@ -18,18 +17,7 @@ SIZES = [(80, 24), (120, 40)]
 both_sizes = pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 
 
-def shows(text: str, *keys: str) -> Callable[[Pilot[Any]], Any]:
-    """Go to Experiments, press keys once its list stands, and wait for a text."""
-
-    async def before(pilot: Pilot[Any]) -> None:
-        await until(pilot, lambda: pilot.app.screen.query("#machine"))
-        await pilot.press("6")
-        await until_shown(pilot, "9 jobs" if keys else text)
-        await pilot.press(*keys)
-        await until_shown(pilot, text)
-        await pilot.pause(0.3)
-
-    return before
+shows = partial(showing, "6", "9 jobs")
 
 
 async def test_the_newest_job_is_on_top_with_its_lineage(app_on: AppOn) -> None:

@@ -1,6 +1,7 @@
 """Lab: variants by lineage with real sizes, forms with the right source, and speeds with their null."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from explorer.schemas.events import Result
 from explorer.schemas.specs import BenchmarkSpec, ConvertSpec, PruneSpec, QuantizeSpec
 from screens.app import ExplorerApp
 from tests.fakes import EPOCH, FakeEngine, a_job, connected
-from tests.screens.helpers import screen_text, until, until_shown
+from tests.screens.helpers import screen_text, showing, until, until_shown
 from tests.screens.journey import BENCHMARK, journey
 from tests.screens.machines import measured_events, measured_job
 
@@ -19,18 +20,7 @@ SIZES = [(80, 24), (120, 40)]
 both_sizes = pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
 
 
-def shows(text: str, *keys: str) -> Callable[[Pilot[Any]], Any]:
-    """Go to the Lab, press keys once its table stands, and wait for a text."""
-
-    async def before(pilot: Pilot[Any]) -> None:
-        await until(pilot, lambda: pilot.app.screen.query("#machine"))
-        await pilot.press("5")
-        await until_shown(pilot, "pruned 50%" if keys else text)
-        await pilot.press(*keys)
-        await until_shown(pilot, text)
-        await pilot.pause(0.3)
-
-    return before
+shows = partial(showing, "5", "pruned 50%")
 
 
 def row_of(pilot: Pilot[Any], text: str) -> str:

@@ -3,16 +3,12 @@
 import asyncio
 import os
 import signal
-import subprocess
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import psutil
 import pytest
 
 from explorer import home
-from explorer.engine import start
 from explorer.engine.client import EngineClient, connect
 from explorer.engine.jobs import JobFolder, list_jobs
 from tests.terminal import terminal
@@ -23,24 +19,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 OPTIONS = ["--processes", "2", "--device", "cpu", "--epochs", "1000", "--json"]
 
 
-@pytest.fixture
-def engines(explorer_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Real engines, ended with the test."""
-    started: list[subprocess.Popen[bytes]] = []
-    start_engine = start.start_engine
-
-    def starter() -> "subprocess.Popen[bytes]":
-        started.append(start_engine())
-        return started[-1]
-
-    monkeypatch.setattr(start, "start_engine", starter)
-    yield
-    for engine in started:
-        engine.terminate()
-        engine.wait(20)
-
-
-@pytest.mark.usefixtures("engines")
+@pytest.mark.usefixtures("real_engines")
 async def test_ranks_outlive_the_terminal_and_the_engine_and_end_with_a_cancel() -> None:
     with terminal("-m", "explorer", "train", *OPTIONS) as child:
         job = await until_it_trains()
