@@ -70,6 +70,8 @@ def terminal(*arguments: str, **environment: str) -> Iterator[Terminal]:
     pid, descriptor = pty.fork()
     if pid == 0:
         os.chdir(ROOT)
+        for number in (signal.SIGHUP, signal.SIGINT):  # a suite in the background has them ignored
+            signal.signal(number, signal.SIG_DFL)
         settings = {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LC_ALL": "C.UTF-8", "COLUMNS": "120", "LINES": "40"}
         os.execve(sys.executable, [sys.executable, *arguments], {**os.environ, **settings, **environment})
     fcntl.ioctl(descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))

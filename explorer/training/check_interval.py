@@ -31,10 +31,6 @@ class CheckInterval:
     def due(self, step: int) -> bool:
         return step % self.every == 0
 
-    def until(self, step: int) -> int:
-        """How many steps after `step` go by before a look is due."""
-        return self.every - step % self.every - 1
-
     def add(self, look_s: float, step_s: float) -> None:
         """Take in the time of one look and of the step up to it; settles `every` after the first steps."""
         self._looks_s.append(look_s)

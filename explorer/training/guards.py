@@ -51,8 +51,12 @@ def stop_at_gradient(report: Reporter, module: nn.Module, place: Place) -> None:
 
 
 def seem_finite(gradients: list[torch.Tensor]) -> bool:
-    """Whether the sum of all gradients is finite, as it never is when one is not. Reads the device once; overflow says False."""
-    return not gradients or math.isfinite(torch.stack([gradient.sum() for gradient in gradients]).sum().item())
+    """Whether the sum of all gradients is finite, as it never is when one is not. Reads a device once; overflow says False."""
+    if not gradients:
+        return True
+    sums = [gradient.sum() for gradient in gradients]
+    # On the CPU reading each sum takes half the time of joining them.
+    return math.isfinite(sum(map(float, sums)) if sums[0].is_cpu else torch.stack(sums).sum().item())
 
 
 def finite(tensor: torch.Tensor) -> bool:

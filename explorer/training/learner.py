@@ -39,10 +39,14 @@ class Learner:
 
     def begin(self, step: int) -> None:
         """Forget the last gradients and set the rate of `step` (from 0)."""
-        self.rate = self.schedule.at(step)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.rate
+        self.set_rate(self.schedule.at(step))
         self.optimizer.zero_grad(set_to_none=True)
+
+    def set_rate(self, rate: float) -> None:
+        """Let the next updates have this learning rate."""
+        self.rate = rate
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
 
     def forward(self, batch: Batch) -> Mapping[str, torch.Tensor]:
         """The loss and whatever else the step function gives."""

@@ -81,8 +81,9 @@ class Monitor:
         if not self._rates:
             self._started = now
         done = self.position.step
-        usual = min(most, self.log_every - done % self.log_every, self.times.until(done)) if count == 1 else 0
-        usual = min(usual, self.stepper.usual_steps(done)) if usual > 0 else 0
+        usual = 0
+        if count == 1 and self.stepper.makes_usual_steps:
+            usual = min(most, self.log_every - done % self.log_every, self.times.until(done))
         self.whole = False
         if usual > 0:
             learned = self.stepper.steps(batches, usual, min(until_s, self._started + SAY_INTERVAL_S), self._rates) > 0

@@ -78,29 +78,36 @@ class Stepper:
         self.position.step += 1
         return True
 
-    def usual_steps(self, done: int) -> int:
-        """How many steps after `done` ones are such that `steps` can make them."""
-        return self.checks.until(done) if self._usual and not self.checks.measuring else 0
+    @property
+    def makes_usual_steps(self) -> bool:
+        """Whether `steps` can make the next ones."""
+        return self._usual and not self.checks.measuring
 
     def steps(self, batches: Iterator[Batch], most: int, until_s: float, rates: list[float]) -> int:
-        """Up to `most` usual steps, ended by the clock: one batch each, on the CPU, with no gradient looked at; gives how many.
+        """Up to `most` usual steps, ended by the clock: one batch each, on the CPU, with no norm taken; gives how many.
 
         One loop in one frame: beside a step of a millisecond each Python call costs ten times what it costs alone.
         """
         learner, position, losses, clock = self.learner, self.position, self.losses, time.perf_counter
-        loss_of_pair = self._loss_of_pair
+        loss_of_pair, check_due, zero_grad = self._loss_of_pair, self.checks.due, learner.optimizer.zero_grad
+        planned = [learner.schedule.at(step) for step in range(position.step, position.step + most)]
+        learner.set_rate(planned[0])
         done = 0
-        for batch in islice(batches, most):
-            learner.begin(position.step)
+        for batch, rate in zip(islice(batches, most), planned, strict=False):
+            if rate != learner.rate:
+                learner.set_rate(rate)
+            zero_grad(set_to_none=True)
             loss = loss_of_pair(learner.called, batch.data)
             number = loss.item()
             if not math.isfinite(number):
                 self._stop_at_loss(number, position.place, position.before, batch.data)
             loss.backward()  # type: ignore[no-untyped-call]
+            position.batch += 1
+            if check_due(position.step + 1) and not guards.seem_finite(learner.gradients()):
+                guards.stop_at_gradient(self.report, learner.module, self._done)
             learner.optimizer.step()
             losses.append(number)
-            rates.append(learner.rate)
-            position.batch += 1
+            rates.append(rate)
             position.step += 1
             self.samples += batch.samples
             done += 1

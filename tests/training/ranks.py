@@ -47,7 +47,8 @@ class RankedJob:
         return EventReader(self.folder.events_path).read_events()
 
     def steps(self) -> list[int]:
-        return [step for event in self.events() if event.kind == "metric" for step in event.steps]
+        """Those whose loss was said; timed steps are said once more, of their own."""
+        return [step for event in self.events() if event.kind == "metric" and "loss" in event.values for step in event.steps]
 
     def states(self) -> list[str]:
         return [event.state for event in self.events() if isinstance(event, State)]

@@ -27,6 +27,7 @@ from explorer.training.learner import Learner
 from explorer.training.loop import Monitor
 from explorer.training.position import Position
 from explorer.training.schedules import Rate
+from explorer.training.steering import CONTROL_INTERVAL_S
 from explorer.training.stepper import Stepper
 from explorer.training.user_step import step_function
 
@@ -61,6 +62,7 @@ class Contest:
         self.writer = _summary_writer(folder / "runs")
         self.lines = (folder / "log.jsonl").open("w")
         self.steps = 0
+        self.next_control_s = 0.0
 
     def learn(self, batch: Batch) -> torch.Tensor:
         """One step as anyone would write it."""
@@ -79,12 +81,11 @@ class Contest:
     def monitored(self, block: Block) -> None:
         """As the training's own loop does it: orders looked for, steps made, progress said."""
         batches = iter(block)
-        next_control_s = 0.0
         while True:
-            if time.perf_counter() >= next_control_s:
+            if time.perf_counter() >= self.next_control_s:
                 self.report.control()
-                next_control_s = time.perf_counter() + 0.05
-            if not self.monitor.step(batches, 1, SPEC.checkpoint_every_steps, next_control_s):
+                self.next_control_s = time.perf_counter() + CONTROL_INTERVAL_S
+            if not self.monitor.step(batches, 1, SPEC.checkpoint_every_steps, self.next_control_s):
                 return
             if self.monitor.all_said:
                 left = self.monitor.pace.seconds_left(1000, 1)
