@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,10 +20,12 @@ from explorer.schemas.jobs import Command, ControlLine
 # Screens repaint at 4 Hz, so progress and metrics are written no oftener.
 FLUSH_INTERVAL_S = 0.25
 PAUSE_POLL_S = 0.05
+# What is being done now may last minutes in silence, so a new message is written at once, up to so many times a second.
+NEWS_PER_S = 8
 
 
 class JobReporter:
-    """A `Reporter` over a job folder. Metrics and progress are gathered and written every quarter second."""
+    """A `Reporter` over a job folder. Metrics and progress are gathered and written every quarter second, new messages at once."""
 
     def __init__(self, job: JobFolder, writer: EventWriter) -> None:
         self._job = job
@@ -31,6 +34,8 @@ class JobReporter:
         # Asking an open file for its size is several times cheaper than asking for a path's.
         self._control_fd = os.open(job.control_path, os.O_RDONLY | os.O_CREAT, 0o600)
         self._progress: tuple[float, float | None, str, str, float | None] | None = None
+        self._message = ""
+        self._news_s: deque[float] = deque([-1.0] * NEWS_PER_S, maxlen=NEWS_PER_S)
         self._steps: list[int] = []
         self._values: dict[str, list[float]] = {}
         self._next_flush_s = 0.0
@@ -45,7 +50,12 @@ class JobReporter:
     ) -> None:
         # Most are replaced by the next before they are written.
         self._progress = (done, total, message, unit, seconds_left)
-        self._flush_when_due()
+        if message != self._message and (now := time.monotonic()) - self._news_s[0] >= 1.0:
+            self._message = message
+            self._news_s.append(now)
+            self.flush()
+        else:
+            self._flush_when_due()
 
     def metric(self, steps: Sequence[int], values: Mapping[str, Sequence[float]]) -> None:
         if values.keys() != self._values.keys():

@@ -236,9 +236,13 @@ def test_an_error_has_the_facts_for_programs(report: QuietReporter) -> None:
     assert set(caught.value.details) >= {"reason", "operator", "module"}
 
 
-def test_the_other_way_of_capturing_is_compared(report: QuietReporter) -> None:
-    result = convert(report, f"{MODELS}:encoder", "coreml")
-    assert any(step.startswith("compare with torch.jit.trace") for step in result.route)
+@pytest.mark.parametrize("source", [f"{MODELS}:encoder", DIGITS, LINEAR, ENCODER])
+def test_the_other_way_of_capturing_is_compared(source: str, report: QuietReporter) -> None:
+    result = convert(report, source, "coreml")
+    compared = [step for step in result.route if step.startswith("compare with torch.jit.trace")]
+    assert len(compared) == 1
+    assert "failed" not in compared[0], report.messages
+    assert any("gives the same operators" in line or "with the same outputs" in line for line in report.messages)
 
 
 def test_a_wrong_program_of_the_other_way_is_told(report: QuietReporter, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -96,6 +96,21 @@ def test_metrics_are_written_in_columns_no_oftener_than_four_times_a_second(job:
     assert len(metrics) <= 3 + elapsed_s / 0.25
 
 
+def test_what_is_being_done_is_written_at_once_but_not_without_end(job: JobFolder) -> None:
+    writer = EventWriter(job.events_path)
+    reporter = JobReporter(job, writer)
+    for done, message in enumerate(("load", "convert")):
+        reporter.progress(done, 2, message)
+    said = [event.message for event in _all(job) if isinstance(event, Progress)]
+    assert said == ["load", "convert"], "a step may now be silent for minutes"
+    began_s = time.monotonic()
+    for done in range(2000):
+        reporter.progress(done, 2000, f"epoch {done}")
+    elapsed_s = time.monotonic() - began_s
+    writer.close()
+    assert len(_all(job)) <= 2 + 8 * (1 + elapsed_s) + 1 + elapsed_s / 0.25
+
+
 def test_commands_are_obeyed_once_and_cancel_raises(job: JobFolder) -> None:
     writer = EventWriter(job.events_path)
     reporter = JobReporter(job, writer)

@@ -142,12 +142,18 @@ def _block(inputs: list[Name], block: Any, constants: dict[Name, Value]) -> Bloc
     steps = []
     for operation in block.operations:
         if operation.op_type == "const":
-            constants[operation.outputs[0]] = constant_value(operation.outputs[0])
+            # coremltools leaves some behind that nothing reads, whose value may be none that there is a type for.
+            if _is_read(operation.outputs[0]):
+                constants[operation.outputs[0]] = constant_value(operation.outputs[0])
         else:
             nested = [_block(list(inner.inputs), inner, constants) for inner in operation.blocks]
             results = [_result(variable) for variable in operation.outputs]
             steps.append(Step(operation.name, operation.op_type, operation_inputs(operation), results, nested))
     return Block(inputs, steps, list(block.outputs))
+
+
+def _is_read(variable: Name) -> bool:
+    return bool(variable.child_ops or variable.consuming_blocks)
 
 
 def operation_inputs(operation: Any) -> dict[str, Name | tuple[Name, ...]]:
