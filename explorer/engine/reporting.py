@@ -25,7 +25,7 @@ NEWS_PER_S = 8
 
 
 class JobReporter:
-    """A `Reporter` over a job folder. Metrics and progress are gathered and written every quarter second, new messages at once."""
+    """A `Reporter` over a job folder. Metrics and progress are written every quarter second, a new message at once."""
 
     def __init__(self, job: JobFolder, writer: EventWriter) -> None:
         self._job = job
