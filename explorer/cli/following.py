@@ -82,6 +82,8 @@ def note(answer: dict[str, Any], event: Event) -> None:
             answer |= {key: value for key, value in event.result.items() if key not in ("job", "state")}
             folder = home.jobs_folder() / answer["job"] / "artifacts"
             answer |= {key: str(folder / answer[key]) for key in ARTIFACT_FIELDS if answer.get(key)}
+            if delivered := answer.pop("delivered", None):
+                answer["output"] = delivered
         case Failure():
             answer |= {"error": event.message, "remedy": event.remedy, "cause": event.cause, "log_tail": event.log_tail}
             if "passed" in answer:

@@ -62,13 +62,14 @@ def run(spec: QuantizeSpec, report: Reporter) -> QuantizeResult:
     report.progress(2, 2, "done", "steps")
     if target is not None:
         deliver(report.folder / name, target)
-    return _result(format_, name, trial, findings)
+    return _result(format_, name, trial, findings, target)
 
 
-def _result(format_: Format, name: str, trial: Trial, findings: Findings) -> QuantizeResult:
+def _result(format_: Format, name: str, trial: Trial, findings: Findings, target: Path | None) -> QuantizeResult:
     return QuantizeResult(
         method=format_.method,
         output=name,
+        delivered=None if target is None else str(target),
         source_bytes=trial.source_bytes,
         bytes=trial.bytes,
         size_ratio=trial.size_ratio,

@@ -95,6 +95,7 @@ def _run(spec: ConvertSpec, report: Reporter, route: Route, started: float) -> C
     return ConvertResult(
         target=spec.target,
         output=kept[-1].name,
+        delivered=None if target is None else str(target),
         bytes=sum(map(size_bytes, kept)),
         route=route.steps,
         passed=all(check.passed for check in made.checks),

@@ -1,5 +1,6 @@
 """What the modules, their weights and the ports tell without a graph."""
 
+import math
 from collections.abc import Callable, Iterator
 
 import torch
@@ -55,7 +56,7 @@ def weights_beyond_half(traced: Traced, spec: ConvertSpec, was_training: bool) -
         return
     for name, value in traced.original.state_dict().items():
         if value.is_floating_point() and value.numel():
-            largest = float(value.abs().nan_to_num(0.0, 0.0, 0.0).max())
+            largest = _largest(value)
             if largest > LARGEST_HALF:
                 yield Finding(
                     severity="warning",
@@ -63,6 +64,14 @@ def weights_beyond_half(traced: Traced, spec: ConvertSpec, was_training: bool) -
                     evidence=name,
                     remedy="use -1e4 in a mask, scale it, or convert with precision float32",
                 )
+
+
+def _largest(value: torch.Tensor) -> float:
+    """The largest finite magnitude."""
+    low, high = map(float, value.aminmax())
+    if math.isfinite(low) and math.isfinite(high):
+        return max(-low, high)
+    return float(value.abs().nan_to_num(0.0, 0.0, 0.0).max())
 
 
 def complex_inputs(traced: Traced, spec: ConvertSpec, was_training: bool) -> Iterator[Finding]:

@@ -56,6 +56,7 @@ class PrecisionLoss(Record):
 class ConvertResult(Record):
     """A conversion with its proof; `route` names the steps that led there, `output` lies below the job's artifacts.
 
+    `delivered` is the path that the result was also written to, as asked.
     `preflight` was found before, `rewrites` says what was replaced in the model, `losses` what float16 breaks, first value first.
     `ports` are inputs and outputs of the result as text.
     """
@@ -63,6 +64,7 @@ class ConvertResult(Record):
     kind: Literal["convert"] = "convert"
     target: str
     output: str
+    delivered: str | None = None
     bytes: int
     route: list[str]
     passed: bool

@@ -31,11 +31,15 @@ class Ratio(Record):
 
 
 class QuantizeResult(Record):
-    """A quantized model; sizes in bytes on disk, accuracies on held-out data (None: the data has no classes)."""
+    """A quantized model; sizes in bytes on disk, accuracies on held-out data (None: the data has no classes).
+
+    `output` lies below the job's artifacts, `delivered` is the path that it was also written to, as asked.
+    """
 
     kind: Literal["quantize"] = "quantize"
     method: str
     output: str
+    delivered: str | None = None
     source_bytes: int
     bytes: int
     size_ratio: float

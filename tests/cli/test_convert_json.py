@@ -29,6 +29,14 @@ def test_a_result_says_that_it_passed() -> None:
     assert answer["passed"] is True
 
 
+@pytest.mark.parametrize("delivered", [None, "/models/net.onnx"])
+def test_the_output_is_the_path_that_was_asked_for_or_the_artifact(delivered: str | None) -> None:
+    answer = {"job": "1", "passed": False, "findings": []}
+    note(answer, Result(result={"kind": "convert", "passed": True, "output": "model.onnx", "delivered": delivered}))
+    assert str(answer["output"]).endswith(delivered or "/jobs/1/artifacts/model.onnx")
+    assert "delivered" not in answer
+
+
 @pytest.mark.parametrize("flag", ["--to", "--target"])
 def test_to_names_the_target(flag: str) -> None:
     spec = spec_from(spec_parser("convert").parse_args(["net.py:make", flag, "pt2", "--inputs", "x=1x4", "y=1x5"]))

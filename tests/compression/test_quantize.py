@@ -105,7 +105,8 @@ def test_a_core_ml_package_without_known_data_is_checked_on_random_inputs(home: 
 @pytest.mark.usefixtures("home")
 def test_the_result_is_also_written_where_the_user_wants_it(tmp_path: Path) -> None:
     target = tmp_path / "small.onnx"
-    quantize.run(QuantizeSpec(source=ONNX, data="digits", output=str(target)), QuietReporter(tmp_path / "job"))
+    result = quantize.run(QuantizeSpec(source=ONNX, data="digits", output=str(target)), QuietReporter(tmp_path / "job"))
+    assert result.delivered == str(target)
     assert target.read_bytes() == (tmp_path / "job" / "model.onnx").read_bytes()
 
 

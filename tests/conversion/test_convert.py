@@ -286,7 +286,8 @@ def test_a_cancelled_conversion_leaves_nothing(report: QuietReporter, monkeypatc
 def test_output_gets_a_copy_and_replaces_an_older_one(target: str, name: str, tmp_path: Path, report: QuietReporter) -> None:
     output = tmp_path / "new" / name
     for _ in range(2):
-        convert(report, f"{MODELS}:small", target, output=str(output), precision="float32")
+        result = convert(report, f"{MODELS}:small", target, output=str(output), precision="float32")
+    assert result.delivered == str(output)
     assert [item.name for item in output.parent.iterdir()] == [name]
     assert output.is_dir() == (target == "coreml")
     inputs = np.ones((1, 4), np.float32)

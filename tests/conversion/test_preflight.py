@@ -246,6 +246,7 @@ def test_weights_beyond_what_core_ml_holds_are_named() -> None:
     assert "the buffer held" in only(found(Holds(torch.tensor([1, 2**40])), (2, 2)), "error").title
     assert found(Holds(torch.tensor([1, 2**40])), (2, 2), "onnx") == []
     assert "held reaches 1e+06" in only(found(Holds(torch.tensor([1e6])), (2, 2)), "warning").title
+    assert "held reaches 1e+06" in only(found(Holds(torch.tensor([float("-inf"), -1e6])), (2, 2)), "warning").title
     assert found(Holds(torch.tensor([float("-inf"), 2.0])), (2, 2)) == []
 
 
