@@ -67,6 +67,7 @@ class Board(Vertical):
         self._panels: list[Panel] = []
         self._shown: list[Panel] = []
         self._asked: tuple[Window | None, Axis] | None = None
+        self._drawn_x = 0.0
         self._told = (False, False, False)
         self._reads = False
 
@@ -100,7 +101,10 @@ class Board(Vertical):
 
     def update_cells(self) -> None:
         """Repaint what changed; once after many `add`."""
-        if self._names() != {name for panel in self._panels for name in panel.names} or self._fit_extent():
+        moved = self._fit_extent()
+        moved |= self.sight.follow(self._drawn_x, self._last_x)
+        self._drawn_x = self._last_x
+        if moved or self._names() != {name for panel in self._panels for name in panel.names}:
             self._lay_out()
             return
         for plot in self._plots():
@@ -242,6 +246,7 @@ class Board(Vertical):
             return
         self.sight.cells = max(2, self.size.width - LABEL_WIDTH)
         self._fit_extent()
+        self._drawn_x = self._last_x
         self._panels = panels_of(self._names(), several=len(self.runs) > 1)
         self._first_panel = self._first_panel if self._first_panel < len(self._panels) else 0
         self._shown = self._panels[self._first_panel :][: self._room()]

@@ -50,6 +50,19 @@ class Sight:
         """Move the window by a share of its width."""
         self._show(panned(self.window, by, self.extent))
 
+    def follow(self, before: float, last: float) -> bool:
+        """Let a window that showed the latest value `before` show it still, a quarter further each time; says whether it moved.
+
+        A cursor holds the window.
+        """
+        if self.zoom is None or self.cursor is not None:
+            return False
+        start, stop = self.zoom
+        if not start <= before <= stop < last:
+            return False
+        self.pan(math.ceil((last - stop) / (stop - start) * 4) / 4)
+        return True
+
     def read(self, last: float) -> None:
         """Put the cursor on the latest value that is shown."""
         start, stop = self.window

@@ -224,6 +224,24 @@ async def test_zooming_goes_up_to_the_latest_value_and_0_shows_all(board: BoardT
     assert not board.board.is_zoomed
 
 
+async def test_a_window_that_shows_the_latest_value_goes_on_with_it(board: BoardTest) -> None:
+    await board.show(a_run("a", upto=0.5))
+    assert "1,000 to 3,000 steps" in await board.press("z")
+    live(board.board, "a", [(3000, 0.5)])
+    assert board.board.window == (1000, 3000)
+    live(board.board, "a", [(3010, 0.5)])
+    assert board.board.window == (1500, 3500), "a quarter further, so that not every point repaints the chart"
+
+
+@pytest.mark.parametrize(("key", "shown"), [("home", (0.0, 1000.0)), ("c", (1500.0, 2500.0))])
+async def test_a_window_on_what_is_past_and_a_cursor_stay(board: BoardTest, key: str, shown: tuple[float, float]) -> None:
+    await board.show(a_run("a", upto=0.5))
+    await board.press("z", "z", key)
+    live(board.board, "a", [(2600, 0.5)])
+    live(board.board, "a", [(3500, 0.5)])
+    assert board.board.window == shown
+
+
 async def test_zooming_keeps_the_cursor_in_its_place(board: BoardTest) -> None:
     await board.show(a_run("a"))
     await board.press("c", *["left"] * 30)
