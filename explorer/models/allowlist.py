@@ -46,7 +46,8 @@ HARMLESS = frozenset(
         *(f"{builtins}.{name}" for builtins in ("builtins", "__builtin__")
           for name in ("dict", "list", "tuple", "frozenset", "int", "float", "str", "bool", "bytes", "slice", "range")),
         "__builtin__.xrange",
-        *(f"pathlib.{name}" for name in ("Path", "PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")),
+        *(f"{module}.{name}" for module in ("pathlib", "pathlib._local")  # where Python 3.13 has them
+          for name in ("Path", "PosixPath", "WindowsPath", "PurePosixPath", "PureWindowsPath")),
         "datetime.datetime", "datetime.date", "datetime.timedelta",
     }
 )  # fmt: skip

@@ -9,8 +9,8 @@ import torch
 
 from explorer.models.allowlist import HARMLESS, is_harmless
 
-# numpy 2 moved these; files of either age name both.
-MOVED = {"numpy.core.multiarray": "numpy._core.multiarray", "__builtin__": "builtins"}
+# Other versions of numpy and Python have these elsewhere; files name either place.
+MOVED = {"numpy.core.multiarray": "numpy._core.multiarray", "__builtin__": "builtins", "pathlib._local": "pathlib"}
 RENAMED = {"xrange": "range"}  # what Python 3 calls it; old pickle protocols keep the former name
 
 

@@ -5,6 +5,7 @@ import datetime
 import os
 import pathlib
 import pickle
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,18 @@ def test_what_inspect_calls_harmless_loads(value: object, zipped: bool, tmp_path
     assert torch.equal(read_state_dict(path)["fc.weight"], WEIGHTS["fc.weight"])
     loaded = load_weights(path)["extra"]
     assert np.array_equal(loaded, value) if isinstance(value, np.ndarray) else loaded == value
+
+
+@pytest.mark.parametrize("module", ["pathlib", "pathlib._local"])
+def test_a_path_loads_whichever_python_saved_it(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pathlib._local", pathlib)
+    with monkeypatch.context() as patch:
+        patch.setattr(pathlib.PurePosixPath, "__module__", module)
+        torch.save({"state_dict": WEIGHTS, "extra": pathlib.PurePosixPath("runs/1")}, tmp_path / "a.pt")
+    monkeypatch.delitem(sys.modules, "pathlib._local")
+    assert f"{module}.PurePosixPath" in describe(tmp_path / "a.pt").references
+    assert not describe(tmp_path / "a.pt").runs_code_on_load
+    assert load_weights(tmp_path / "a.pt")["extra"] == pathlib.PurePosixPath("runs/1")
 
 
 def test_code_beside_weights_is_refused_and_does_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
