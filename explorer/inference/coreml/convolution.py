@@ -28,8 +28,7 @@ def conv(
     bias: Tensor | None = None,
 ) -> Tensor:
     steps, spread = strides or [1] * (x.ndim - 2), dilations or [1] * (x.ndim - 2)
-    spans = [(size - 1) * gap + 1 for size, gap in zip(weight.shape[2:], spread, strict=True)]
-    padded, borders = bordered(x, pads_of(x, spans, steps, pad_type, pad))
+    padded, borders = bordered(x, weight, steps, spread, pad_type, pad)
     output: Tensor = CONVOLUTIONS[x.ndim](padded, weight, bias, steps, borders, spread, groups)
     return output
 
@@ -164,8 +163,12 @@ def pads_of(x: Tensor, spans: list[int], steps: list[int], pad_type: str, pad: l
     return pads
 
 
-def bordered(x: Tensor, pads: Pads) -> tuple[Tensor, list[int]]:
-    """`x` and the borders of zeros that torch's convolution adds itself, where both sides are alike."""
+def bordered(
+    x: Tensor, weight: Tensor, steps: list[int], spread: list[int], pad_type: str, pad: list[int] | None
+) -> tuple[Tensor, list[int]]:
+    """`x` for a convolution with `weight`, and the borders of zeros that torch's adds itself, where both sides are alike."""
+    spans = [(size - 1) * gap + 1 for size, gap in zip(weight.shape[2:], spread, strict=True)]
+    pads = pads_of(x, spans, steps, pad_type, pad)
     if all(before == after for before, after in pads):
         return x, [before for before, _ in pads]
     return _filled(x, pads, 0.0), [0] * len(pads)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from explorer.inference.coreml.convolution import CONVOLUTIONS, bordered, pads_of
+from explorer.inference.coreml.convolution import CONVOLUTIONS, bordered
 from explorer.inference.coreml.reduction import REDUCTIONS
 from explorer.inference.coreml.registry import Rule, rule
 
@@ -81,8 +81,7 @@ def conv(
     bias: Tensor | None = None,
 ) -> Tensor:
     steps, spread = strides or [1] * (x.ndim - 2), dilations or [1] * (x.ndim - 2)
-    spans = [(size - 1) * gap + 1 for size, gap in zip(weight.shape[2:], spread, strict=True)]
-    padded, borders = bordered(x, pads_of(x, spans, steps, pad_type, pad))
+    padded, borders = bordered(x, weight, steps, spread, pad_type, pad)
     grouped = padded.reshape(len(x), groups, weight.shape[1], *padded.shape[2:])
     channels = max(1, CHUNK // weight.shape[2:].numel())
     accumulated = None
