@@ -172,7 +172,7 @@ class TrainSpec(Request):
     )
     check_gradients: Literal["auto", "always"] = Field(
         "auto",
-        description="look for NaN before each update: auto where that costs under a hundredth of the step, else now and then",
+        description="look for NaN before each update; auto: only where that is cheap, else undo the steps that a NaN spoilt",
         json_schema_extra=note(group="run"),
     )
     checkpoint_every_steps: int = Field(

@@ -33,12 +33,17 @@ def stop(report: Reporter, what: str, place: Place, remedy: str = MEND_STEPS) ->
     raise ExplorerError(f"{what} at {place}", remedy)
 
 
-def stop_at_loss(report: Reporter, value: float, place: Place, data: Any, module: nn.Module, before: Place) -> NoReturn:
-    """Say why a loss is not finite: its data, weights that the step `before` spoilt, or the step itself."""
+def stop_at_loss(
+    report: Reporter, value: float, place: Place, data: Any, module: nn.Module, before: Place, *, looked: bool
+) -> NoReturn:
+    """Say why a loss is not finite: its data, weights that the step `before` spoilt, or the step itself.
+
+    `looked`: the gradients of the step before were seen to be finite.
+    """
     if not all(finite(tensor) for tensor in floating(data)):
         stop(report, "NaN in the data", place, MEND_DATA)
     if name := spoilt(module.named_parameters()):
-        stop(report, f"NaN in the gradient of {name}", before)
+        stop(report, f"{'infinity in the update' if looked else 'NaN in the gradient'} of {name}", before)
     stop(report, f"{'NaN' if math.isnan(value) else 'infinity'} in the loss", place)
 
 

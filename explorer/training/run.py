@@ -10,6 +10,7 @@ from explorer.reporter import NO_ORDERS, Reporter
 from explorer.schemas.specs import TrainSpec
 from explorer.training import state
 from explorer.training.accelerator import Accelerator
+from explorer.training.batches import ArrayBatches
 from explorer.training.best import Best
 from explorer.training.checkpoint import NAME, Checkpoints
 from explorer.training.data import TrainingData
@@ -48,7 +49,9 @@ class Run:
         self.function = step_function(spec, data.classes)
         rate = Rate(spec, self.plan.total_steps)
         self.learner = Learner(module, spec, self.function, accelerator.name, rate, group.wrap(module))
-        self.stepper = Stepper(self.learner, report, accelerator, self.position, data.train.batch_size, group)
+        # Other sources draw from the generators that the model may draw from.
+        repeats = isinstance(data.train, ArrayBatches)
+        self.stepper = Stepper(self.learner, report, accelerator, self.position, data.train.batch_size, group, repeats=repeats)
         self.monitor = Monitor(self.stepper, report, accelerator)
         self.steering = Steering(report, group)
         self.files = Checkpoints(report, spec.keep_checkpoints if checkpoints else 0)
@@ -68,6 +71,7 @@ class Run:
             self._note_end()
             while not self.stopped and self.position.epoch < self.spec.epochs:
                 self._epoch()
+            self._settle()
             self._say_progress()
             if not self._cut:
                 self._validate()
@@ -150,6 +154,7 @@ class Run:
         self.monitor.flush()
         if self.data.held_out is None or self._validated == self.position.step:
             return True
+        self._settle()
         started, self._waited_s = time.perf_counter(), 0.0
         own_step = self.function if self.spec.step else None
         values = evaluate(self.module, self.data.held_out, step=own_step, group=self.group, cut=self._ask_in_validation)
@@ -182,11 +187,16 @@ class Run:
         message = f"epoch {self.position.epoch + 1}/{self.spec.epochs}"
         self.report.progress(self.position.step, self.plan.total_steps, message, "steps", seconds)
 
+    def _settle(self) -> None:
+        with self.monitor.unbroken():
+            self.stepper.settle()
+
     def _save(self, *, again: bool = False) -> None:
         """Write a checkpoint, once its weights and optimizer state are seen to be finite; with `again` one of this step anew."""
         step = self.position.step
         if not self.files.keep or step == 0 or (self.files.has(step) and not again):
             return
+        self._settle()
         self.monitor.flush_all()
         state.refuse_not_finite(self.learner, self.report, self.position.before)
         self.files.save(step, self._state(), write=self.group.first)

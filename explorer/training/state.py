@@ -75,12 +75,24 @@ def refuse_not_finite(learner: Learner, report: Reporter, place: Place) -> None:
         guards.stop(report, f"NaN or infinity in {what}", place)
 
 
+def generators(accelerator: Accelerator) -> tuple[dict[str, torch.Tensor], Any, Any]:
+    """The states of every generator that the model or the user's code may draw from: torch's, Python's, numpy's."""
+    return accelerator.random_state(), random.getstate(), np.random.get_state(legacy=False)
+
+
+def set_generators(accelerator: Accelerator, states: tuple[dict[str, torch.Tensor], Any, Any]) -> None:
+    """Undo `generators`."""
+    torch_states, python_state, numpy_state = states
+    accelerator.set_random_state(torch_states)
+    random.setstate(python_state)
+    np.random.set_state(numpy_state)
+
+
 def random_state(accelerator: Accelerator) -> dict[str, Any]:
-    """Every generator that the model or the user's code may draw from."""
-    numpy_state: Any = np.random.get_state(legacy=False)
-    version, numbers, gauss = random.getstate()
+    """`generators` in tensors and numbers, as a file holds them."""
+    torch_states, (version, numbers, gauss), numpy_state = generators(accelerator)
     return {
-        "torch": accelerator.random_state(),
+        "torch": torch_states,
         "python": [version, list(numbers), gauss],
         "numpy": [
             torch.from_numpy(numpy_state["state"]["key"].astype(np.int64)),
@@ -93,11 +105,10 @@ def random_state(accelerator: Accelerator) -> dict[str, Any]:
 
 def set_random_state(accelerator: Accelerator, state: dict[str, Any]) -> None:
     """Undo `random_state`."""
-    accelerator.set_random_state(state["torch"])
     version, numbers, gauss = state["python"]
-    random.setstate((version, tuple(numbers), gauss))
     key, position, has_gauss, cached = state["numpy"]
-    np.random.set_state(("MT19937", key.numpy().astype(np.uint32), position, has_gauss, cached))
+    numpy_state = ("MT19937", key.numpy().astype(np.uint32), position, has_gauss, cached)
+    set_generators(accelerator, (state["torch"], (version, tuple(numbers), gauss), numpy_state))
 
 
 def seed_all(seed: int) -> None:

@@ -17,6 +17,7 @@ from explorer.training.guards import Place
 from explorer.training.learner import Learner
 from explorer.training.parallel import ALONE, Group
 from explorer.training.position import Position
+from explorer.training.rewind import Done, Rewind
 from explorer.training.timing import Stopwatch
 from explorer.training.user_step import SupervisedStep
 
@@ -24,9 +25,11 @@ from explorer.training.user_step import SupervisedStep
 class Stepper:
     """Makes steps and stops at NaN.
 
-    On the CPU every loss is read before the weights change. Elsewhere reading drains the device, so losses stay there and are
-    read when a log is due; a NaN is then found that much later. After a step, `losses` holds its loss too (of all batches, of
-    this process), `norm` the gradients' norm where there is one, and `others` what else the user's step gave.
+    On the CPU losses and gradients are read before the weights change; where looking at gradients costs too much of a step, the
+    weights are put back instead (`rewind`). Elsewhere reading drains the device, so losses stay there and are read when a log is
+    due; a NaN is then found that much later. After a step, `losses` holds its loss too (of all batches, of this process), `norm`
+    the gradients' norm where there is one, and `others` what else the user's step gave. `repeats`: an epoch's batches come
+    without a draw from the generators that the model draws from.
     """
 
     def __init__(
@@ -37,12 +40,13 @@ class Stepper:
         position: Position,
         batch_size: int,
         group: Group = ALONE,
+        *,
+        repeats: bool = False,
     ) -> None:
         spec = learner.spec
         self.learner, self.report, self.position, self.group = learner, report, position, group
         self.batch_size = batch_size
         self.on_cpu = accelerator.kind == "cpu"
-        self.checks = CheckInterval(always=spec.check_gradients == "always", log_every=spec.log_every_steps, on_cpu=self.on_cpu)
         self.losses: list[Any] = []
         self.samples = 0
         self.norm: torch.Tensor | None = None
@@ -52,12 +56,20 @@ class Stepper:
         self._began_s = 0.0
         self._clips = spec.clip_grad_norm is not None
         self._scaled = learner.amp.scaler is not None
+        self._accelerator = accelerator
         self._after_update = accelerator.after_update if accelerator.kind == "xla" else None
         self._usual = self.on_cpu and group.size == 1 and not (self._clips or self._scaled or learner.mixed)
         if isinstance(learner.function, SupervisedStep):
             self._loss_of_pair = learner.function.loss
         else:
             self._usual = False
+        self.rewind: Rewind | None = None
+        self.checks = CheckInterval(
+            always=spec.check_gradients == "always",
+            log_every=spec.log_every_steps,
+            on_cpu=self.on_cpu,
+            may_rewind=self._usual and repeats and spec.accumulate_batches == 1,
+        )
 
     def step(self, batches: Iterator[Batch], count: int, watch: Stopwatch | None = None) -> bool:
         """Learn from the next `count` batches, or from what is left of them; False, and nothing done, without one."""
@@ -66,6 +78,7 @@ class Stepper:
             return False
         if watch is not None:
             watch.mark("data")
+        kept = self._kept()
         if self.checks.measuring:
             self._began_s = time.perf_counter()
         self.learner.begin(self.position.step)
@@ -74,6 +87,8 @@ class Stepper:
         self.losses.append(loss)
         if not self.on_cpu:
             self._places.append(self._done)
+        if kept is not None:
+            kept.append((batch, self.learner.rate, loss, self.position.epoch))
         self._update(watch)
         self.position.step += 1
         return True
@@ -89,7 +104,8 @@ class Stepper:
         One loop in one frame: beside a step of a millisecond each Python call costs ten times what it costs alone.
         """
         learner, position, losses, clock = self.learner, self.position, self.losses, time.perf_counter
-        loss_of_pair, check_due, zero_grad = self._loss_of_pair, self.checks.due, learner.optimizer.zero_grad
+        loss_of_pair, zero_grad = self._loss_of_pair, learner.optimizer.zero_grad
+        kept, epoch = self._kept(), position.epoch
         planned = [learner.schedule.at(step) for step in range(position.step, position.step + most)]
         learner.set_rate(planned[0])
         done = 0
@@ -103,7 +119,9 @@ class Stepper:
                 self._stop_at_loss(number, position.place, position.before, batch.data)
             loss.backward()  # type: ignore[no-untyped-call]
             position.batch += 1
-            if check_due(position.step + 1) and not guards.seem_finite(learner.gradients()):
+            if kept is not None:
+                kept.append((batch, rate, number, epoch))
+            elif not guards.seem_finite(learner.gradients()):
                 guards.stop_at_gradient(self.report, learner.module, self._done)
             learner.optimizer.step()
             losses.append(number)
@@ -115,11 +133,28 @@ class Stepper:
                 break
         return done
 
+    def settle(self) -> None:
+        """After steps whose gradients were not looked at: raises, with the weights put back, when one spoilt them."""
+        if self.rewind is not None:
+            self.rewind.settle()
+
     def take_losses(self) -> list[float]:
         """The losses since the last call; raises when one that was not yet read is not finite."""
         losses = self.losses if self.on_cpu else self._read()
         self.losses, self._places = [], []
         return losses
+
+    def _kept(self) -> list[Done] | None:
+        """Where steps are kept to be made again; None where each gradient is looked at."""
+        if not self.checks.rewinds:
+            return None
+        if self.rewind is None:
+            parts = self.learner, self._loss_of_pair, self.position, self.report, self._accelerator
+            self.rewind = Rewind(*parts, self.checks.step_s)
+        if self.rewind.prepare():
+            return self.rewind.done
+        self.rewind, self.checks.rewinds = None, False
+        return None
 
     def _batches(self, first: Batch, batches: Iterator[Batch], count: int, watch: Stopwatch | None) -> Any:
         """Gradients of several batches, each weighing as much as its samples, as in one batch of them all."""
@@ -225,4 +260,6 @@ class Stepper:
         return losses
 
     def _stop_at_loss(self, value: float, place: Place, before: Place, data: Any) -> NoReturn:
-        guards.stop_at_loss(self.report, value, place, data, self.learner.module, before)
+        if self.rewind is not None:
+            self.rewind.stop_if_spoilt()
+        guards.stop_at_loss(self.report, value, place, data, self.learner.module, before, looked=self.on_cpu)

@@ -25,10 +25,11 @@ def make_stepper(
     step: StepFunction | None = None,
     accelerator: Accelerator | None = None,
     total_steps: int | None = 100,
+    repeats: bool = False,
 ) -> Stepper:
     device = accelerator or open_accelerator(spec, report)
     learner = Learner(module, spec, step or step_function(spec, None), "cpu", Rate(spec, total_steps))
-    return Stepper(learner, report, device, Position(), spec.batch_size)
+    return Stepper(learner, report, device, Position(), spec.batch_size, repeats=repeats)
 
 
 def make_monitor(module: nn.Module, spec: TrainSpec, report: Reporter) -> Monitor:

@@ -75,21 +75,27 @@ def test_a_nan_names_step_epoch_and_batch(tmp_path: Path, name: str, options: di
     assert checkpoint_is_finite(tmp_path)
 
 
-def test_a_gradient_that_was_not_looked_at_is_named_by_the_loss_that_it_spoilt(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("explorer.training.check_interval.CheckInterval.due", lambda self, step: False)
-    with pytest.raises(ExplorerError, match=r"NaN in the gradient of hidden\.weight at step 32, epoch 2, batch 7"):
-        run(spec_of(tmp_path, "Gradient"), QuietReporter(tmp_path))
-    assert checkpoint_is_finite(tmp_path)
-
-
-def test_spoilt_weights_make_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("explorer.training.check_interval.CheckInterval.due", lambda self, step: False)
-    spec = spec_of(tmp_path, "Gradient", checkpoint_every_steps=10, max_steps=32)
-    with pytest.raises(ExplorerError, match=r"NaN or infinity in the weights of hidden\.weight at step 32"):
+@pytest.mark.parametrize("dear", [False, True])
+def test_a_spoilt_last_step_makes_no_checkpoint(tmp_path: Path, dear: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether gradients are looked at or steps undone."""
+    monkeypatch.setattr("explorer.training.check_interval.EVERY_STEP_SHARE", 0.0 if dear else 1e9)
+    spec = spec_of(tmp_path, "Gradient", max_steps=32)
+    with pytest.raises(ExplorerError, match=r"NaN in the gradient of hidden\.weight at step 32"):
         run(spec, QuietReporter(tmp_path))
     assert checkpoint_is_finite(tmp_path)
+
+
+def test_spoilt_buffers_make_no_checkpoint(tmp_path: Path) -> None:
+    """Nothing else shows them: no loss depends on them."""
+    (tmp_path / "counting.py").write_text(
+        "import torch\nfrom torch import nn\nclass Net(nn.Linear):\n"
+        "  def __init__(self):\n    super().__init__(10, 1)\n    self.register_buffer('seen', torch.zeros(1))\n"
+        "  def forward(self, x):\n    self.seen += float('inf')\n    return super().forward(x)\n"
+    )
+    spec = TrainSpec(source=f"{tmp_path}/counting.py:Net", data="linear", max_steps=8, threads=1)
+    with pytest.raises(ExplorerError, match="NaN or infinity in the weights of seen at step 8"):
+        run(spec, QuietReporter(tmp_path))
+    assert not list(tmp_path.glob("*.pt"))
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])

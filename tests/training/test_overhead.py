@@ -57,7 +57,7 @@ class Contest:
         learner = Learner(self.module, SPEC, step_function(SPEC, 10), "cpu", Rate(SPEC, None))
         self.optimizer = learner.optimizer
         self.report = report
-        self.monitor = Monitor(Stepper(learner, report, device, Position(), SPEC.batch_size), report, device)
+        self.monitor = Monitor(Stepper(learner, report, device, Position(), SPEC.batch_size, repeats=True), report, device)
         self.blocks = _blocks(list(open_data(SPEC, device.place).train.epoch(0)))
         self.writer = _summary_writer(folder / "runs")
         self.lines = (folder / "log.jsonl").open("w")

@@ -87,27 +87,28 @@ def test_clipping_brings_the_norm_down_and_tells_what_it_was(tmp_path: Path) -> 
     assert torch.nn.utils.get_total_norm(stepper.learner.gradients()).item() == pytest.approx(0.01, rel=1e-3)
 
 
-def settled(look_s: float, step_s: float, log_every: int = 20) -> int:
-    interval = CheckInterval(always=False, log_every=log_every, on_cpu=True)
+def settled(look_s: float, step_s: float) -> bool:
+    interval = CheckInterval(always=False, log_every=20, on_cpu=True, may_rewind=True)
     for _ in range(8):
         assert interval.measuring
+        assert interval.due(1)
         interval.add(look_s, step_s)
     assert not interval.measuring
-    return interval.every
+    assert interval.due(9) is not interval.rewinds
+    return interval.rewinds
 
 
-def test_gradients_are_looked_at_as_often_as_it_is_cheap() -> None:
-    assert settled(20e-6, 3e-3) == 1, "0.7 % of the step"
-    assert settled(20e-6, 1e-3) == 4, "2 %, so half a per cent at every fourth"
-    assert settled(20e-6, 0.1e-3) == 16, "never less often than a log"
-    assert settled(20e-6, 0.1e-3, log_every=1) == 1
+def test_gradients_are_looked_at_before_each_update_where_that_is_cheap() -> None:
+    assert not settled(20e-6, 3e-3), "0.7 % of the step"
+    assert settled(20e-6, 1e-3), "2 %"
 
 
 def test_always_looks_and_other_devices_look_when_a_log_is_due() -> None:
-    always = CheckInterval(always=True, log_every=20, on_cpu=True)
+    always = CheckInterval(always=True, log_every=20, on_cpu=True, may_rewind=True)
     assert not always.measuring
     assert always.due(7)
-    away = CheckInterval(always=False, log_every=20, on_cpu=False)
+    away = CheckInterval(always=False, log_every=20, on_cpu=False, may_rewind=True)
+    assert not away.measuring
     assert [step for step in range(1, 61) if away.due(step)] == [20, 40, 60]
     away.log_each(30)
     assert [step for step in range(1, 61) if away.due(step)] == [30, 60]

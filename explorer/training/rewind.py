@@ -1,0 +1,152 @@
+"""Going back to before a NaN reached the weights: a copy of the training at one step, and the batches since."""
+
+import time
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import torch
+from torch import nn
+
+from explorer.reporter import Reporter
+from explorer.training import guards, state
+from explorer.training.accelerator import Accelerator
+from explorer.training.batches import Batch
+from explorer.training.guards import Place
+from explorer.training.learner import Learner
+from explorer.training.position import Position
+
+# Share of the training that copies may cost on average, and the steps between two of them.
+COPY_SHARE = 0.003
+LEAST_STEPS, MOST_STEPS = 8, 256
+MOST_COPIED_BYTES = 256 << 20
+MOST_KEPT_BYTES = 64 << 20
+# A batch, the rate and the loss of its step, its epoch from 0; a tuple, as one is made at every step.
+Done = tuple[Batch, float, float, int]
+
+
+class Rewind:
+    """For steps so short that a look at all gradients before each update costs too much of them.
+
+    All that a step changes is copied now and then, and the steps `done` since are kept. When weights turn out to be spoilt, the
+    copy is put back and the steps are made again, each gradient looked at, up to the one that spoilt them, whose update is not
+    made: the weights are those before it bit for bit, as with a look before every update. That takes steps that follow from
+    weights, generators and batch alone; their losses tell whether they did. `step_s` is about the time of one step.
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        loss_of_pair: Callable[[nn.Module, Any], torch.Tensor],
+        position: Position,
+        report: Reporter,
+        accelerator: Accelerator,
+        step_s: float,
+    ) -> None:
+        self.learner, self.position, self.report = learner, position, report
+        self.done: list[Done] = []
+        self._loss_of_pair = loss_of_pair
+        self._accelerator = accelerator
+        self._step_s = max(step_s, 1e-9)
+        self._due = 0
+        self._batch_bytes = 0
+        self._from = (0, 0, 0)
+        self._generators: Any = None
+        self._known: set[Any] = set()
+        self._live: list[torch.Tensor] = []
+        self._copies: list[torch.Tensor] = []
+
+    def prepare(self) -> bool:
+        """Before steps: copy where that is due. False when copies or batches would take too much memory."""
+        if self.done and len(self.done) < self._due:
+            return True
+        started = time.perf_counter()
+        self.settle()
+        if not self._copy():
+            return False
+        due = int((time.perf_counter() - started) / (COPY_SHARE * self._step_s))
+        due = min(max(due, LEAST_STEPS), MOST_STEPS)
+        self._due = due if self._batch_bytes else LEAST_STEPS
+        return due * self._batch_bytes <= MOST_KEPT_BYTES
+
+    def settle(self) -> None:
+        """Look at the weights, and let the steps go; ends the training when one of these spoilt them."""
+        if not self.done:
+            return
+        self._batch_bytes = sum(part.nbytes for part in self.done[-1][0].data)
+        if not guards.seem_finite([parameter.detach() for parameter in self.learner.parameters]):
+            self.stop_if_spoilt()
+        self.done = []
+
+    def stop_if_spoilt(self) -> None:
+        """Go back and end the training when a weight is not finite."""
+        if self.done and (name := guards.spoilt(self.learner.module.named_parameters())):
+            self._stop(name)
+
+    def _copy(self) -> bool:
+        """Copy all that a step changes; False when that is too much."""
+        learner, position = self.learner, self.position
+        live = [tensor.detach() for tensor in (*learner.module.parameters(), *learner.module.buffers())]
+        held = [value for values in learner.optimizer.state.values() for value in values.values()]
+        live += [value for value in held if isinstance(value, torch.Tensor)]
+        if sum(tensor.nbytes for tensor in live) > MOST_COPIED_BYTES:
+            return False
+        if [tensor.data_ptr() for tensor in live] == [tensor.data_ptr() for tensor in self._live]:
+            for copy, tensor in zip(self._copies, live, strict=True):
+                copy.copy_(tensor)
+        else:
+            self._live, self._copies = live, [tensor.clone() for tensor in live]
+        self._known = set(learner.optimizer.state)
+        self._from = position.step, position.epoch, position.batch
+        self._generators = state.generators(self._accelerator)
+        return True
+
+    def _put_back(self) -> None:
+        """Undo every step since the copy."""
+        for tensor, copy in zip(self._live, self._copies, strict=True):
+            tensor.copy_(copy)
+        for parameter in self.learner.optimizer.state.keys() - self._known:
+            del self.learner.optimizer.state[parameter]
+        state.set_generators(self._accelerator, self._generators)
+        self.position.step, self.position.epoch, self.position.batch = self._from
+
+    def _stop(self, name: str) -> NoReturn:
+        """End the training with the weights from before the step that spoilt `name`.
+
+        It is the one whose gradient or update shows that when made again; where none does, the last, whose loss told.
+        """
+        done, self.done = self.done, []
+        what, guilty, repeats = f"NaN in the gradient of {name}", len(done) - 1, True
+        self._put_back()
+        for index, each in enumerate(done):
+            repeats = self._again(each)
+            if not repeats:
+                break
+            if overflown := guards.spoilt(self.learner.module.named_parameters()):
+                what, guilty = f"infinity in the update of {overflown}", index
+                break
+        self._put_back()
+        if repeats:
+            for each in done[:guilty]:
+                self._again(each)
+        else:
+            self.report.log(f"steps gave other losses when made again, so the weights are those of step {self._from[0]}")
+        batch, _, _, epoch = done[guilty]
+        guards.stop(self.report, what, Place(self._from[0] + guilty + 1, epoch + 1, batch.index + 1))
+
+    def _again(self, done: Done) -> bool:
+        """Make a step again; ends the training before its update when its gradients are not finite.
+
+        False, and no update, when its loss is another one now.
+        """
+        batch, rate, number, epoch = done
+        learner, position = self.learner, self.position
+        learner.set_rate(rate)
+        learner.optimizer.zero_grad(set_to_none=True)
+        loss = self._loss_of_pair(learner.called, batch.data)
+        if loss.item() != number:
+            return False
+        loss.backward()  # type: ignore[no-untyped-call]
+        guards.stop_at_gradient(self.report, learner.module, Place(position.step + 1, epoch + 1, batch.index + 1))
+        learner.optimizer.step()
+        position.step, position.epoch, position.batch = position.step + 1, epoch, batch.index + 1
+        return True
