@@ -59,15 +59,28 @@ def spoilt_at(step: int, value: float = math.nan) -> Net:
     return net
 
 
+def inputs_of(step: int) -> torch.Tensor:
+    """The inputs of a step in the first epoch."""
+    batches = list(open_data(spec_of(), lambda data: data).train.epoch(0))
+    inputs: torch.Tensor = batches[step - 1].data[0]
+    return inputs
+
+
 def spoilt_by_its_batch(value: float) -> Net:
     """The gradient of a weight that no loss depends on is bad for the batch of step 15, also when that is made again."""
-    net, seen = Net(), [torch.zeros(0)]
-    source = open_data(spec_of(), lambda data: data).train
-    guilty = list(source.epoch(0))[14].data[0]
+    net, seen, guilty = Net(), [torch.zeros(0)], inputs_of(15)
     net.register_forward_pre_hook(lambda module, inputs: seen.append(inputs[0]))
     net.unused.register_hook(  # type: ignore[no-untyped-call]
         lambda gradient: torch.full_like(gradient, value) if torch.equal(seen[-1], guilty) else gradient
     )
+    return net
+
+
+def with_a_late_weight() -> Net:
+    """Bad at step 15; a weight takes part at step 12 only, so its optimizer state is younger than the copy."""
+    net, only = spoilt_at(15), inputs_of(12)
+    net.late = nn.Parameter(torch.ones(1))
+    net.register_forward_hook(lambda module, inputs, given: given * net.late if torch.equal(inputs[0], only) else given)
     return net
 
 
@@ -88,9 +101,13 @@ def same(ours: list[torch.Tensor], theirs: list[torch.Tensor]) -> bool:
 @pytest.mark.parametrize("optimizer", ["adamw", "sgd", "rmsprop"])
 @pytest.mark.parametrize("step", [3, 9, 24, EPOCH, EPOCH + 1, 47, 2 * EPOCH, 71, 4 * EPOCH])
 def test_the_weights_are_as_if_every_gradient_had_been_looked_at(tmp_path: Path, optimizer: str, step: int) -> None:
-    """In the first steps, within an epoch, at its ends and at the last step of all."""
-    looked, weights, _ = stopped(spoilt_at(step), spec_of(optimizer=optimizer, check_gradients="always"), tmp_path / "always")
-    undone, put_back, report = stopped(spoilt_at(step), spec_of(optimizer=optimizer), tmp_path / "auto")
+    """In the first steps, within an epoch, at its ends, before a checkpoint and at the last step of all."""
+    looked, weights, _ = stopped(
+        spoilt_at(step), spec_of(optimizer=optimizer, checkpoint_every_steps=47, check_gradients="always"), tmp_path / "always"
+    )
+    undone, put_back, report = stopped(
+        spoilt_at(step), spec_of(optimizer=optimizer, checkpoint_every_steps=47), tmp_path / "auto"
+    )
     epoch, batch = divmod(step - 1, EPOCH)
     assert looked == undone
     assert undone.startswith(f"NaN in the gradient of layer.weight at step {step}, epoch {epoch + 1}, batch {batch + 1}")
@@ -113,6 +130,13 @@ def test_a_weight_that_no_loss_shows_is_found_and_its_step_named(tmp_path: Path)
     assert looked == undone
     assert undone.startswith("NaN in the gradient of unused at step 15, epoch 1, batch 15")
     assert same(weights, put_back)
+
+
+def test_a_weight_that_came_later_has_no_state_from_what_was_undone(tmp_path: Path) -> None:
+    _, weights, _ = stopped(with_a_late_weight(), spec_of(optimizer="sgd", check_gradients="always"), tmp_path / "always")
+    _, put_back, _ = stopped(with_a_late_weight(), spec_of(optimizer="sgd"), tmp_path / "auto")
+    assert same(weights, put_back)
+    assert float(put_back[-1]) != 1
 
 
 def test_an_update_that_overflows_is_called_that(tmp_path: Path) -> None:
@@ -156,14 +180,18 @@ def test_undoing_leaves_no_trace_in_a_healthy_run(tmp_path: Path) -> None:
 
 
 def test_a_cancel_while_steps_are_made_again_writes_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half way back the weights are those of one step and the position another's."""
+    """The history is ahead of the weights then."""
+    again, calls = rewind.Rewind._again, iter(range(1, 99))
 
-    def cancelled(self: rewind.Rewind) -> None:
-        raise Cancelled
+    def cancelled(self: rewind.Rewind, done: rewind.Done) -> bool:
+        if next(calls) == 3:
+            raise Cancelled
+        return again(self, done)
 
-    monkeypatch.setattr(rewind.Rewind, "_put_back", cancelled)
+    monkeypatch.setattr(rewind.Rewind, "_again", cancelled)
     with pytest.raises(Cancelled):
         fit(spoilt_at(EPOCH), spec_of(), Scripted(tmp_path))
+    assert next(calls) == 4
     assert not list(tmp_path.glob("*.pt"))
 
 
