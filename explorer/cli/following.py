@@ -58,12 +58,12 @@ class Ticker:
 async def follow_to_end(engine: Engine, job: JobSummary, ticker: Ticker | None = None) -> dict[str, Any]:
     """Follow a job and give its answer as plain data: `job`, `state`, and the result's fields or `error` and `remedy`.
 
-    A training that ends without a result still tells its last step, checkpoint and alarms; a conversion that fails is
-    `passed: false` with `reason`, `operator`, `module` and what was found on the way.
+    A training that ends without a result still tells its last step, metrics, checkpoint and alarms; a conversion that fails
+    is `passed: false` with `reason`, `operator`, `module` and what was found on the way.
     """
     answer: dict[str, Any] = {"job": job.id}
     if job.kind == "train":
-        answer |= {"steps": 0, "checkpoint": None, "alarms": []}
+        answer |= {"steps": 0, "metrics": {}, "checkpoint": None, "alarms": []}
     if job.kind == "convert":
         answer |= {"passed": False, "findings": []}
     async for event in engine.follow(job.id):
@@ -105,10 +105,18 @@ def _note_training(answer: dict[str, Any], event: Metric | Artifact | Finding) -
     match event:
         case Metric():
             answer["steps"] = max(event.steps, default=answer["steps"])
+            answer["metrics"] |= _last_values(event)
         case Artifact() if event.step is not None:
             answer["checkpoint"] = str(home.jobs_folder() / answer["job"] / "artifacts" / event.name)
         case Finding() if event.severity != "info":
-            answer["alarms"].append(event.title)
+            where = event.evidence.partition(":")[0]
+            answer["alarms"].append(f"{event.title} at {where}" if where.startswith("step ") else event.title)
+
+
+def _last_values(event: Metric) -> dict[str, float | str]:
+    """By metric, NaN and infinities as words."""
+    last = event.model_copy(update={"values": {name: column[-1:] for name, column in event.values.items()}})
+    return {name: column[0] for name, column in json.loads(last.model_dump_json())["values"].items() if column}
 
 
 async def submit_and_follow(spec: Spec, *, as_json: bool, detach: bool = False) -> int:

@@ -6,6 +6,9 @@ import numpy as np
 
 from explorer.datasets.dataset import Array, Parts
 
+STOPS = "training stops at the first loss that is not finite; fill or remove these samples"
+SPOILS = "no validation can be finite with them; fill or remove these samples"
+
 
 class Oddity(NamedTuple):
     """A finding about the data: what, the evidence, and what can be done."""
@@ -18,17 +21,16 @@ class Oddity(NamedTuple):
 def oddities(parts: Parts) -> list[Oddity]:
     """NaN and infinities, by count and first sample; classes with a single sample; classes that are missing where others are."""
     found = []
-    for what, array in (("inputs", parts.train.inputs), ("targets", parts.train.targets)):
-        if oddity := _not_finite(array, what):
-            found.append(oddity)
-    if parts.held_out is not None and (oddity := _not_finite(parts.held_out.inputs, "held-out inputs")):
-        found.append(oddity)
+    for name, part in (("", parts.train), ("held-out ", parts.held_out)):
+        for what, array in (("inputs", part.inputs), ("targets", part.targets)) if part is not None else ():
+            if oddity := _not_finite(array, name + what, STOPS if part is parts.train else SPOILS):
+                found.append(oddity)
     if parts.train.classes is not None and parts.train.targets.ndim == 1:
         found += _rare(parts)
     return found
 
 
-def _not_finite(array: Array, what: str) -> Oddity | None:
+def _not_finite(array: Array, what: str, remedy: str) -> Oddity | None:
     if array.dtype.kind != "f":
         return None
     with np.errstate(all="ignore"):
@@ -40,9 +42,9 @@ def _not_finite(array: Array, what: str) -> Oddity | None:
         return None
     rows = wrong.any(axis=1)
     return Oddity(
-        f"{count:,} numbers of the {what} are NaN or infinite",
+        f"one number of the {what} is NaN or infinite" if count == 1 else f"{count:,} numbers of the {what} are NaN or infinite",
         f"in {int(rows.sum()):,} of {len(array):,} samples, the first is sample {int(rows.argmax())}",
-        "training stops at the first loss that is not finite; fill or remove these samples",
+        remedy,
     )
 
 

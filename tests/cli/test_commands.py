@@ -80,17 +80,18 @@ def test_a_failed_job_exits_1_with_its_sentence(capsys: pytest.CaptureFixture[st
     answer = json.loads(captured.out)
     assert (answer["state"], answer["error"]) == ("failed", "weights.pth does not fit")
     assert answer["remedy"] == "give the right class"
-    assert (answer["steps"], answer["checkpoint"], answer["alarms"]) == (0, None, [])
+    assert (answer["steps"], answer["checkpoint"], answer["alarms"], answer["metrics"]) == (0, None, [], {})
     assert "weights.pth does not fit: give the right class" in captured.err
     assert "Traceback" not in captured.err
 
 
-def test_a_failed_training_tells_its_alarms_steps_and_checkpoint(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_failed_training_tells_its_alarms_steps_metrics_and_checkpoint(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "alarm:", "--json"]) == 1
     (line,) = capsys.readouterr().out.splitlines()
     answer = json.loads(line)
     assert (answer["state"], answer["error"], answer["remedy"]) == ("failed", "NaN in loss at step 12", "lower learning_rate")
-    assert answer["alarms"] == ["the loss stalls", "NaN in loss at step 12"]
+    assert answer["alarms"] == ["the loss stalls", "the loss diverges at step 11", "NaN in loss at step 12, epoch 1, batch 12"]
+    assert answer["metrics"] == {"loss": "NaN", "lr": 0.2}
     assert answer["steps"] == 12
     assert answer["checkpoint"].endswith(f"{answer['job']}/artifacts/checkpoints/10.pt")
 

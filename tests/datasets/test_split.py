@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,4 +50,15 @@ def test_what_is_odd_is_told_with_count_and_first_sample() -> None:
     large = Dataset("a", np.full((4, 2), 3e38, np.float32), np.array([0, 0, 1, 1]), 2)
     assert oddities(Parts(large, large)) == []
     values = Dataset("a", np.zeros((2, 1), np.float32), np.array([[np.nan], [1]], np.float32), None)
-    assert [oddity.title for oddity in oddities(Parts(values, None))] == ["1 numbers of the targets are NaN or infinite"]
+    assert [oddity.title for oddity in oddities(Parts(values, None))] == ["one number of the targets is NaN or infinite"]
+
+
+@pytest.mark.parametrize("what", ["inputs", "targets"])
+def test_held_out_values_that_are_not_finite_are_told_before_they_spoil_a_validation(what: str) -> None:
+    zeros, one_bad = np.zeros((2, 1), np.float32), np.array([[0.0], [np.inf]], np.float32)
+    good = Dataset("a", zeros, zeros, None)
+    spoilt = Dataset("a", one_bad, zeros, None) if what == "inputs" else Dataset("a", zeros, one_bad, None)
+    (oddity,) = oddities(Parts(good, spoilt))
+    assert oddity.title == f"one number of the held-out {what} is NaN or infinite"
+    assert oddity.evidence == "in 1 of 2 samples, the first is sample 1"
+    assert oddity.remedy.startswith("no validation can be finite")

@@ -27,10 +27,12 @@ def train(spec: TrainSpec, report: Reporter) -> TrainResult:
     elif behaviour == "alarm":
         with report.artifact("checkpoints/10.pt", step=10) as path:
             path.write_text("10")
-        report.metric([11, 12], {"loss": [1.0, float("nan")]})
+        report.metric([10, 11], {"loss": [2.0, 1.0], "lr": [0.1, 0.2]})
+        report.metric([12], {"loss": [float("nan")]})
         report.finding("info", "a remark", "no alarm")
         report.finding("warning", "the loss stalls", "since step 3")
-        report.finding("error", "NaN in loss at step 12")
+        report.finding("warning", "the loss diverges", "step 11: smoothed 2, best 1")
+        report.finding("error", "NaN in loss", "step 12, epoch 1, batch 12")
         raise ExplorerError("NaN in loss at step 12", "lower learning_rate")
     elif behaviour == "refuse":
         raise ExplorerError("weights.pth does not fit", "give the right class")

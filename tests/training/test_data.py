@@ -49,7 +49,7 @@ def test_files_are_opened_with_what_is_odd_about_them(tmp_path: Path) -> None:
     rows[3][0] = "nan"
     data = opened(str(write_csv(tmp_path / "a.csv", [*rows, ["1", "2", "unique"]])))
     assert [oddity.title for oddity in data.oddities] == [
-        "1 numbers of the inputs are NaN or infinite",
+        "one number of the inputs is NaN or infinite",
         "one class has a single training sample",
     ]
     images = opened(str(write_images(tmp_path / "images")))
