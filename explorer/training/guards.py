@@ -15,6 +15,10 @@ MEND_STEPS = "lower learning_rate, or set clip_grad_norm"
 MEND_DATA = "mend or leave out the samples with missing values"
 
 
+class NotFiniteError(ExplorerError):
+    """A NaN or an infinity was met."""
+
+
 @dataclass(frozen=True)
 class Place:
     """Where a training is: step and epoch count from 1, the batch within its epoch from 1."""
@@ -30,7 +34,7 @@ class Place:
 def stop(report: Reporter, what: str, place: Place, remedy: str = MEND_STEPS) -> NoReturn:
     """End the training with a finding and the error that says the same."""
     report.finding("error", what, str(place), remedy)
-    raise ExplorerError(f"{what} at {place}", remedy)
+    raise NotFiniteError(f"{what} at {place}", remedy)
 
 
 def stop_at_loss(
@@ -48,11 +52,17 @@ def stop_at_loss(
 
 
 def stop_at_gradient(report: Reporter, module: nn.Module, place: Place) -> None:
-    """Name the parameter whose gradient is not finite; returns when all are, as when only their sum was too large."""
+    """End the training at a gradient that is not finite; returns when all are, as when only their sum was too large."""
+    if what := bad_gradient(module):
+        stop(report, what, place)
+
+
+def bad_gradient(module: nn.Module) -> str:
+    """The first gradient that is not finite, by parameter; empty without one."""
     for name, parameter in module.named_parameters():
         if parameter.grad is not None and not finite(parameter.grad):
-            kind = "NaN" if bool(parameter.grad.isnan().any()) else "infinity"
-            stop(report, f"{kind} in the gradient of {name}", place)
+            return f"{'NaN' if bool(parameter.grad.isnan().any()) else 'infinity'} in the gradient of {name}"
+    return ""
 
 
 def seem_finite(gradients: list[torch.Tensor]) -> bool:

@@ -46,6 +46,7 @@ class Monitor:
         # Ranks say together, and their clocks differ.
         self._by_clock = self.group.size == 1
         self._least_s = LEAST_INTERVAL_S if self._by_clock and stepper.on_cpu else 0.0
+        self._said_step = 0
         self._rates: list[float] = []
         self._norms: list[torch.Tensor] = []
         self._others: dict[int, dict[str, Any]] = {}
@@ -79,7 +80,7 @@ class Monitor:
         """
         now = time.perf_counter()
         if not self._rates:
-            self._started = now
+            self._started, self._said_step = now, self.position.step
         done = self.position.step
         usual = 0
         if count == 1 and self.stepper.makes_usual_steps:
@@ -130,6 +131,13 @@ class Monitor:
         self.whole = False
         yield
         self.whole = True
+
+    def forget_after(self, step: int) -> None:
+        """Leave out what was not said yet of steps beyond `step`: they were undone, or did not come to their end."""
+        kept = max(0, step - self._said_step)
+        for column in (self._rates, self._norms, self.stepper.losses):
+            del column[kept:]
+        self._others = {number: values for number, values in self._others.items() if number <= step}
 
     def flush_all(self) -> None:
         """The timed steps too, as before a checkpoint."""

@@ -20,8 +20,10 @@ COPY_SHARE = 0.003
 LEAST_STEPS, MOST_STEPS = 8, 256
 MOST_COPIED_BYTES = 256 << 20
 MOST_KEPT_BYTES = 64 << 20
-# A batch, the rate and the loss of its step, its epoch from 0; a tuple, as one is made at every step.
-Done = tuple[Batch, float, float, int]
+# A batch, and the rate and the loss of its step; a tuple, as one is made at every step.
+Done = tuple[Batch, float, float]
+
+OTHER_LOSS = "another loss"
 
 
 class Rewind:
@@ -30,7 +32,8 @@ class Rewind:
     All that a step changes is copied now and then, and the steps `done` since are kept. When weights turn out to be spoilt, the
     copy is put back and the steps are made again, each gradient looked at, up to the one that spoilt them, whose update is not
     made: the weights are those before it bit for bit, as with a look before every update. That takes steps that follow from
-    weights, generators and batch alone; their losses tell whether they did. `step_s` is about the time of one step.
+    weights, generators and batch alone; their losses tell whether they did. `settle` at the end of each epoch. `step_s` is about
+    the time of one step.
     """
 
     def __init__(
@@ -110,43 +113,38 @@ class Rewind:
         self.position.step, self.position.epoch, self.position.batch = self._from
 
     def _stop(self, name: str) -> NoReturn:
-        """End the training with the weights from before the step that spoilt `name`.
+        """End the training with everything as it was before the step that spoilt `name`.
 
         It is the one whose gradient or update shows that when made again; where none does, the last, whose loss told.
         """
         done, self.done = self.done, []
-        what, guilty, repeats = f"NaN in the gradient of {name}", len(done) - 1, True
+        guilty, what = len(done) - 1, f"NaN in the gradient of {name}"
         self._put_back()
-        for index, each in enumerate(done):
-            repeats = self._again(each)
-            if not repeats:
-                break
-            if overflown := guards.spoilt(self.learner.module.named_parameters()):
-                what, guilty = f"infinity in the update of {overflown}", index
-                break
+        found = next(((index, wrong) for index, each in enumerate(done) if (wrong := self._again(each))), (guilty, what))
         self._put_back()
-        if repeats:
+        if OTHER_LOSS in found:
+            self.report.log(f"steps gave other losses when made again, so the weights are those of step {self._from[0]}")
+        else:
+            guilty, what = found
             for each in done[:guilty]:
                 self._again(each)
-        else:
-            self.report.log(f"steps gave other losses when made again, so the weights are those of step {self._from[0]}")
-        batch, _, _, epoch = done[guilty]
-        guards.stop(self.report, what, Place(self._from[0] + guilty + 1, epoch + 1, batch.index + 1))
+        step, epoch, batch = self._from
+        guards.stop(self.report, what, Place(step + guilty + 1, epoch + 1, batch + guilty + 1))
 
-    def _again(self, done: Done) -> bool:
-        """Make a step again; ends the training before its update when its gradients are not finite.
-
-        False, and no update, when its loss is another one now.
-        """
-        batch, rate, number, epoch = done
+    def _again(self, done: Done) -> str:
+        """Make a step again; gives what is wrong with it, before its update where that shows before."""
+        batch, rate, number = done
         learner, position = self.learner, self.position
         learner.set_rate(rate)
         learner.optimizer.zero_grad(set_to_none=True)
         loss = self._loss_of_pair(learner.called, batch.data)
         if loss.item() != number:
-            return False
+            return OTHER_LOSS
         loss.backward()  # type: ignore[no-untyped-call]
-        guards.stop_at_gradient(self.report, learner.module, Place(position.step + 1, epoch + 1, batch.index + 1))
+        if wrong := guards.bad_gradient(learner.module):
+            return wrong
         learner.optimizer.step()
-        position.step, position.epoch, position.batch = position.step + 1, epoch, batch.index + 1
-        return True
+        if overflown := guards.spoilt(learner.module.named_parameters()):
+            return f"infinity in the update of {overflown}"
+        position.step, position.batch = position.step + 1, position.batch + 1
+        return ""

@@ -15,6 +15,7 @@ from explorer.training.best import Best
 from explorer.training.checkpoint import NAME, Checkpoints
 from explorer.training.data import TrainingData
 from explorer.training.evaluate import evaluate
+from explorer.training.guards import NotFiniteError
 from explorer.training.learner import Learner
 from explorer.training.loop import Monitor
 from explorer.training.parallel import Group
@@ -64,20 +65,22 @@ class Run:
         self._resume()
 
     def train(self) -> None:
-        """All that is left. A cancelled run writes its checkpoint, unless it was cut within a step."""
+        """All that is left. A cancelled run writes its checkpoint, unless it was cut within a step; one that met a NaN too."""
         if self.data.held_out is None:
             self.report.log("no data is held out, so nothing is validated")
         try:
             self._note_end()
             while not self.stopped and self.position.epoch < self.spec.epochs:
                 self._epoch()
-            self._settle()
             self._say_progress()
             if not self._cut:
                 self._validate()
             self._save()
         except Cancelled:
             self._save_cancelled()
+            raise
+        except NotFiniteError:
+            self._save_before()
             raise
         self.metrics["loss"] = self.monitor.loss
         if self.best.give(self.module):
@@ -103,6 +106,7 @@ class Run:
                 break
         if not position.batch:
             raise ExplorerError(f"{self.data.name} gives no batch", "give it samples, or a smaller batch_size")
+        self._settle()
         monitor.flush()
         self._say_progress()
         self._note_end()
@@ -151,10 +155,10 @@ class Run:
 
     def _validate(self) -> bool:
         """Validate unless that is done at this step; False when it was cut short by a stop."""
+        self._settle()
         self.monitor.flush()
         if self.data.held_out is None or self._validated == self.position.step:
             return True
-        self._settle()
         started, self._waited_s = time.perf_counter(), 0.0
         own_step = self.function if self.spec.step else None
         values = evaluate(self.module, self.data.held_out, step=own_step, group=self.group, cut=self._ask_in_validation)
@@ -208,6 +212,13 @@ class Run:
                 self._save()
             except ExplorerError as error:
                 self.report.log(f"no checkpoint: {error}", "warning")
+
+    def _save_before(self) -> None:
+        """A checkpoint of the step before a NaN. Other devices may have learned from it already, other processes take no part."""
+        if self.stepper.on_cpu and self.group.size == 1 and not state.not_finite(self.learner):
+            self.monitor.forget_after(self.position.step)
+            self._save()
+            self._say_progress()
 
     def _state(self) -> dict[str, Any]:
         return {

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any, NoReturn
 
@@ -51,6 +52,7 @@ class Stepper:
         self.samples = 0
         self.norm: torch.Tensor | None = None
         self.others: dict[str, Any] = {}
+        self._taken = 0
         self._places: list[Place] = []
         self._data: Any = None
         self._began_s = 0.0
@@ -82,15 +84,16 @@ class Stepper:
         if self.checks.measuring:
             self._began_s = time.perf_counter()
         self.learner.begin(self.position.step)
-        self.others = {}
+        self.others, self._taken = {}, 0
         loss = self._batch(batch, batch.weight, watch) if count == 1 else self._batches(batch, batches, count, watch)
         self.losses.append(loss)
         if not self.on_cpu:
             self._places.append(self._done)
         if kept is not None:
-            kept.append((batch, self.learner.rate, loss, self.position.epoch))
+            kept.append((batch, self.learner.rate, loss))
         self._update(watch)
         self.position.step += 1
+        self.position.batch += self._taken
         return True
 
     @property
@@ -105,7 +108,7 @@ class Stepper:
         """
         learner, position, losses, clock = self.learner, self.position, self.losses, time.perf_counter
         loss_of_pair, zero_grad = self._loss_of_pair, learner.optimizer.zero_grad
-        kept, epoch = self._kept(), position.epoch
+        kept = self._kept()
         planned = [learner.schedule.at(step) for step in range(position.step, position.step + most)]
         learner.set_rate(planned[0])
         done = 0
@@ -118,15 +121,15 @@ class Stepper:
             if not math.isfinite(number):
                 self._stop_at_loss(number, position.place, position.before, batch.data)
             loss.backward()  # type: ignore[no-untyped-call]
-            position.batch += 1
             if kept is not None:
-                kept.append((batch, rate, number, epoch))
+                kept.append((batch, rate, number))
             elif not guards.seem_finite(learner.gradients()):
-                guards.stop_at_gradient(self.report, learner.module, self._done)
+                guards.stop_at_gradient(self.report, learner.module, position.place)
             learner.optimizer.step()
             losses.append(number)
             rates.append(rate)
             position.step += 1
+            position.batch += 1
             self.samples += batch.samples
             done += 1
             if clock() >= until_s:
@@ -187,7 +190,8 @@ class Stepper:
         if self.on_cpu:
             number = loss.item()
             if not math.isfinite(number):
-                self._stop_at_loss(number, self.position.place, self.position.before, batch.data)
+                place = self.position.place
+                self._stop_at_loss(number, replace(place, batch=place.batch + self._taken), self.position.before, batch.data)
         else:
             self._data = batch.data
         if watch is not None:
@@ -199,7 +203,7 @@ class Stepper:
             watch.mark("backward")
         if len(values) > 1:
             self._add_others(values, weight)
-        self.position.batch += 1
+        self._taken += 1
         self.samples += batch.samples
         return number if self.on_cpu else loss.detach()
 
@@ -246,8 +250,8 @@ class Stepper:
 
     @property
     def _done(self) -> Place:
-        """This step, once its last batch is counted."""
-        return Place(self.position.step + 1, self.position.epoch + 1, self.position.batch)
+        """The step under way, at its last batch so far."""
+        return Place(self.position.step + 1, self.position.epoch + 1, self.position.batch + self._taken)
 
     def _read(self) -> list[float]:
         """Losses that lie on the device; stops at the first that is not finite, with its data where that is still there."""

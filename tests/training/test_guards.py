@@ -53,7 +53,7 @@ def checkpoint_is_finite(folder: Path) -> bool:
     state = torch.load(folder / "checkpoint.pt", weights_only=True)
     tensors = [*state["model"].values()]
     tensors += [value for values in state["optimizer"]["state"].values() for value in values.values()]
-    return int(state["step"]) == 30 and all(bool(torch.isfinite(tensor).all()) for tensor in tensors)
+    return int(state["step"]) == BAD_STEP - 1 and all(bool(torch.isfinite(tensor).all()) for tensor in tensors)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,7 @@ def checkpoint_is_finite(folder: Path) -> bool:
         ("Gradient", {"check_gradients": "always"}, "NaN in the gradient of hidden.weight"),
         ("Gradient", {"clip_grad_norm": 1.0}, "NaN in the gradient of hidden.weight"),
         ("Gradient", {"check_gradients": "auto"}, "NaN in the gradient of hidden.weight"),
+        ("Gradient", {"check_gradients": "always", "time_every_steps": BAD_STEP}, "NaN in the gradient of hidden.weight"),
     ],
 )
 def test_a_nan_names_step_epoch_and_batch(tmp_path: Path, name: str, options: dict[str, Any], what: str) -> None:
@@ -73,16 +74,29 @@ def test_a_nan_names_step_epoch_and_batch(tmp_path: Path, name: str, options: di
     assert report.said == [(what, "step 32, epoch 2, batch 7")]
     assert report.findings == [("error", what)]
     assert checkpoint_is_finite(tmp_path)
+    assert list(report.column("loss")) == list(range(1, BAD_STEP)), "all steps that came to their end, and no other"
 
 
 @pytest.mark.parametrize("dear", [False, True])
-def test_a_spoilt_last_step_makes_no_checkpoint(tmp_path: Path, dear: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_spoilt_last_step_makes_no_checkpoint_but_of_the_step_before(
+    tmp_path: Path, dear: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whether gradients are looked at or steps undone."""
     monkeypatch.setattr("explorer.training.check_interval.EVERY_STEP_SHARE", 0.0 if dear else 1e9)
     spec = spec_of(tmp_path, "Gradient", max_steps=32)
     with pytest.raises(ExplorerError, match=r"NaN in the gradient of hidden\.weight at step 32"):
         run(spec, QuietReporter(tmp_path))
     assert checkpoint_is_finite(tmp_path)
+
+
+@pytest.mark.parametrize("bad", [7, 8])
+def test_the_batches_of_a_step_that_did_not_end_are_taken_again(tmp_path: Path, bad: int) -> None:
+    """Two batches a step: the NaN comes with the first or the second of the fourth."""
+    (tmp_path / "net.py").write_text(SPOILT.replace(f"self.calls == {BAD_STEP} else y", f"self.calls == {bad} else y"))
+    spec = TrainSpec(source=f"{tmp_path}/net.py:Loss", data="linear", accumulate_batches=2, threads=1)
+    with pytest.raises(ExplorerError, match=f"NaN in the loss at step 4, epoch 1, batch {bad}"):
+        run(spec, QuietReporter(tmp_path))
+    assert torch.load(tmp_path / "checkpoint.pt", weights_only=True)["position"] == [3, 0, 6]
 
 
 def test_spoilt_buffers_make_no_checkpoint(tmp_path: Path) -> None:

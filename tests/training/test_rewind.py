@@ -15,7 +15,7 @@ from explorer.training import rewind
 from explorer.training.data import open_data
 from explorer.training.fit import fit
 from tests.training.making import make_stepper, value_batches
-from tests.training.reporters import Scripted
+from tests.training.reporters import Scripted, repeatable
 
 # 25 batches make an epoch of the linear data, and the first 8 steps are looked at anyhow.
 EPOCH = 25
@@ -156,7 +156,7 @@ def test_the_last_step_is_seen_without_checkpoint_and_validation(tmp_path: Path,
     with pytest.raises(ExplorerError, match=r"NaN in the gradient of layer\.weight at step 20"):
         fit(net, spec_of(max_steps=20, data="linear,validation=0"), Scripted(tmp_path), checkpoints=keep_checkpoints)
     assert all(bool(torch.isfinite(parameter).all()) for parameter in net.parameters())
-    assert not list(tmp_path.glob("*.pt"))
+    assert (tmp_path / "checkpoint.pt").exists() == keep_checkpoints
 
 
 def test_steps_that_give_other_losses_when_made_again_are_left_out(tmp_path: Path) -> None:
@@ -167,6 +167,35 @@ def test_steps_that_give_other_losses_when_made_again_are_left_out(tmp_path: Pat
     assert "NaN in the gradient of layer.weight at step 40, epoch 2, batch 15" in text
     assert any("gave other losses when made again, so the weights are those of step" in line for line in report.messages)
     assert all(bool(torch.isfinite(weight).all()) for weight in weights)
+
+
+@pytest.mark.parametrize("step", [12, EPOCH, EPOCH + 1, 41, 4 * EPOCH])
+def test_the_state_before_is_kept_and_goes_on_as_if_nothing_had_been(tmp_path: Path, step: int) -> None:
+    """Weights and history are those of a training that met no NaN, also where some of what was undone had been said."""
+    whole, broken, resumed = Scripted(tmp_path / "whole"), Scripted(tmp_path / "broken"), Scripted(tmp_path / "broken")
+    for report in (whole, broken):
+        report.folder.mkdir()
+    healthy, after = Net(), Net()
+    fit(healthy, spec_of(), whole)
+    with pytest.raises(ExplorerError, match=f"at step {step}"):
+        fit(spoilt_at(step), spec_of(), broken)
+    assert max(broken.column("loss")) == step - 1
+    assert broken.steps_done[-1][0] == step - 1
+    fit(after, spec_of(), resumed)
+    assert f"resumed from the checkpoint at step {step - 1}" in resumed.messages
+    assert same(list(healthy.state_dict().values()), list(after.state_dict().values()))
+    assert repeatable(broken, resumed) == repeatable(whole)
+
+
+def test_what_was_said_of_steps_that_were_undone_is_said_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No loss shows this NaN, so the log is ahead of the state that is kept."""
+    monkeypatch.setattr("explorer.training.loop.LEAST_INTERVAL_S", 0.0)
+    broken, resumed = Scripted(tmp_path), Scripted(tmp_path)
+    with pytest.raises(ExplorerError, match="NaN in the gradient of unused at step 15"):
+        fit(spoilt_by_its_batch(math.nan), spec_of(log_every_steps=1), broken)
+    assert max(broken.column("loss")) > 15
+    fit(Net(), spec_of(log_every_steps=1), resumed)
+    assert min(resumed.column("loss")) == 15
 
 
 def test_undoing_leaves_no_trace_in_a_healthy_run(tmp_path: Path) -> None:
@@ -183,7 +212,7 @@ def test_a_cancel_while_steps_are_made_again_writes_no_checkpoint(tmp_path: Path
     """The history is ahead of the weights then."""
     again, calls = rewind.Rewind._again, iter(range(1, 99))
 
-    def cancelled(self: rewind.Rewind, done: rewind.Done) -> bool:
+    def cancelled(self: rewind.Rewind, done: rewind.Done) -> str:
         if next(calls) == 3:
             raise Cancelled
         return again(self, done)
