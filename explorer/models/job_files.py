@@ -13,6 +13,7 @@ from explorer.schemas.specs import BenchmarkSpec
 
 PREFIX = "job:"
 MODEL_FILES = ("model.safetensors",)
+CHECKPOINT = "checkpoint.pt"
 
 
 def job_folder(source: str) -> Path:
@@ -39,7 +40,10 @@ def resolve_file(source: str, names: Sequence[str]) -> Path:
     for name in names:
         if (folder / "artifacts" / name).exists():
             return folder / "artifacts" / name
-    raise ExplorerError(f"{source} made no {' or '.join(names)}", "name the job that did, or wait until it ends")
+    kept = folder / "artifacts" / CHECKPOINT
+    learned = kept.is_file() and not set(names).isdisjoint(MODEL_FILES)
+    otherwise = f"take the weights of its last checkpoint, {kept}" if learned else "wait until it ends"
+    raise ExplorerError(f"{source} made no {' or '.join(names)}", f"name the job that did, or {otherwise}")
 
 
 def trained_model(source: str) -> tuple[str, Path]:

@@ -135,9 +135,8 @@ class Monitor:
     def forget_after(self, step: int) -> None:
         """Leave out what was not said yet of steps beyond `step`: they were undone, or did not come to their end."""
         kept = max(0, step - self._said_step)
-        for column in (self._rates, self._norms, self.stepper.losses):
+        for column in (self._rates, self.stepper.losses):
             del column[kept:]
-        self._others = {number: values for number, values in self._others.items() if number <= step}
 
     def flush_all(self) -> None:
         """The timed steps too, as before a checkpoint."""

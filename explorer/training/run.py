@@ -219,6 +219,11 @@ class Run:
             self.monitor.forget_after(self.position.step)
             self._save()
             self._say_progress()
+            if self.files.keep and self.position.step:
+                kept = self.report.folder / NAME
+                self.report.log(
+                    f"the state before it is kept in {kept}: a training with other options can take it as its weights"
+                )
 
     def _state(self) -> dict[str, Any]:
         return {

@@ -275,7 +275,13 @@ def test_resolve_file_finds_artifacts_and_paths(work: Path) -> None:
     (report.folder / "model.onnx").touch()
     assert resolve_file("job:c1", ["model.mlpackage", "model.onnx"]) == report.folder / "model.onnx"
     assert resolve_file("net.py", []) == work / "net.py"
-    with pytest.raises(ExplorerError, match=r"job:c1 made no model\.mlpackage"):
+    with pytest.raises(ExplorerError, match=r"job:c1 made no model\.mlpackage: name the job that did, or wait until it ends"):
+        resolve_file("job:c1", ["model.mlpackage"])
+    checkpoint = report.folder / "checkpoint.pt"
+    checkpoint.touch()
+    with pytest.raises(ExplorerError, match=f"or take the weights of its last checkpoint, {checkpoint}"):
+        resolve_file("job:c1", ["model.safetensors"])
+    with pytest.raises(ExplorerError, match="or wait until it ends"):
         resolve_file("job:c1", ["model.mlpackage"])
     with pytest.raises(ExplorerError, match="does not exist"):
         resolve_file("nothing.onnx", [])

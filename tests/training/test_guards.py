@@ -107,8 +107,10 @@ def test_spoilt_buffers_make_no_checkpoint(tmp_path: Path) -> None:
         "  def forward(self, x):\n    self.seen += float('inf')\n    return super().forward(x)\n"
     )
     spec = TrainSpec(source=f"{tmp_path}/counting.py:Net", data="linear", max_steps=8, threads=1)
+    report = Scripted(tmp_path)
     with pytest.raises(ExplorerError, match="NaN or infinity in the weights of seen at step 8"):
-        run(spec, QuietReporter(tmp_path))
+        run(spec, report)
+    assert report.findings == [("error", "NaN or infinity in the weights of seen")], "said once"
     assert not list(tmp_path.glob("*.pt"))
 
 

@@ -181,6 +181,7 @@ def test_the_state_before_is_kept_and_goes_on_as_if_nothing_had_been(tmp_path: P
         fit(spoilt_at(step), spec_of(), broken)
     assert max(broken.column("loss")) == step - 1
     assert broken.steps_done[-1][0] == step - 1
+    assert str(broken.folder / "checkpoint.pt") in broken.messages[-1]
     fit(after, spec_of(), resumed)
     assert f"resumed from the checkpoint at step {step - 1}" in resumed.messages
     assert same(list(healthy.state_dict().values()), list(after.state_dict().values()))
