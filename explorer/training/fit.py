@@ -99,7 +99,7 @@ def say(data: TrainingData, report: Reporter) -> None:
 
 def placed(module: nn.Module, accelerator: Accelerator, report: Reporter) -> nn.Module:
     """On the device, and in float32 as the data is (MPS has no float64)."""
-    if any(tensor.dtype == torch.float64 for tensor in module.state_dict().values()):
+    if any(tensor.dtype == torch.float64 for tensor in (*module.parameters(), *module.buffers())):
         report.log("float64 weights train as float32")
         module = module.float()
     return module.to(accelerator.name)

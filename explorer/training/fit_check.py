@@ -12,6 +12,7 @@ from explorer.datasets.dataset import Array, Dataset
 from explorer.datasets.random_stream import RandomStream
 from explorer.errors import ExplorerError
 from explorer.models.user_code import blamed
+from explorer.training import guards
 from explorer.training.accelerator import Accelerator
 from explorer.training.data import TrainingData
 from explorer.training.layer_trace import LayerTrace
@@ -28,6 +29,7 @@ def check_fit(module: nn.Module, step: StepFunction, data: TrainingData, acceler
     For the default step the outputs must suit the targets, and every label must have its output. Weights, buffers and random
     numbers stay as they are.
     """
+    _check_state(module)
     batch = data.train.first(TRIAL_SAMPLES)
     with RandomStream(0), _evaluating(module):
         if isinstance(step, SupervisedStep):
@@ -45,6 +47,18 @@ def check_outputs(module: nn.Module, dataset: Dataset, device: str = "cpu") -> N
     inputs, targets = (torch.from_numpy(array[:TRIAL_SAMPLES].copy()).to(device) for array in (dataset.inputs, dataset.targets))
     with RandomStream(0), _evaluating(module):
         _try_model(module, (inputs, targets), dataset.name, dataset)
+
+
+def _check_state(module: nn.Module) -> None:
+    """Weights to begin with, and nothing that only Python could store."""
+    if name := guards.spoilt(guards.trained(module)):
+        raise ExplorerError(f"{name} holds NaN or infinity before the first step", "start from other weights")
+    for name, value in module.state_dict().items():
+        if not isinstance(value, torch.Tensor):
+            raise ExplorerError(
+                f"the model's {name} is a {type(value).__name__}, and weights and checkpoints hold tensors alone",
+                "let get_extra_state give a tensor",
+            )
 
 
 def _try_model(module: nn.Module, batch: Any, name: str, dataset: Dataset | None) -> int | None:

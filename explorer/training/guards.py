@@ -1,7 +1,7 @@
 """Stops a training at NaN and infinity, before they reach the weights, and says where they came from."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -46,7 +46,7 @@ def stop_at_loss(
     """
     if not all(finite(tensor) for tensor in floating(data)):
         stop(report, "NaN in the data", place, MEND_DATA)
-    if name := spoilt(module.named_parameters()):
+    if name := spoilt(trained(module)):
         stop(report, f"{'infinity in the update' if looked else 'NaN in the gradient'} of {name}", before)
     stop(report, f"{'NaN' if math.isnan(value) else 'infinity'} in the loss", place)
 
@@ -81,7 +81,17 @@ def finite(tensor: torch.Tensor) -> bool:
 
 def spoilt(tensors: Iterable[tuple[str, torch.Tensor]]) -> str:
     """The name of the first tensor with a value that is not finite; empty without one."""
-    return next((name for name, tensor in tensors if tensor.is_floating_point() and not finite(tensor)), "")
+    return next(not_finite(tensors), "")
+
+
+def not_finite(tensors: Iterable[tuple[str, torch.Tensor]]) -> Iterator[str]:
+    """The names of those with a value that is not finite."""
+    return (name for name, tensor in tensors if tensor.is_floating_point() and not finite(tensor))
+
+
+def trained(module: nn.Module) -> list[tuple[str, nn.Parameter]]:
+    """The parameters that learn. Others and buffers may hold infinities, as masks do."""
+    return [(name, parameter) for name, parameter in module.named_parameters() if parameter.requires_grad]
 
 
 def floating(data: Any) -> list[torch.Tensor]:

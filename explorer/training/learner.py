@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from explorer.schemas.specs import TrainSpec
+from explorer.training import guards
 from explorer.training.batches import Batch
 from explorer.training.optimizers import make_optimizer
 from explorer.training.precision import make_amp
@@ -18,7 +19,8 @@ class Learner:
     """A module with all that changes it: step function, optimizer, learning rate, precision.
 
     `called` is what steps call: the module itself, or what wraps it in data parallel. A step is `begin`, then `forward` and
-    `backward` for each of its batches, then `update`; `average` and `clip` before that where they are needed.
+    `backward` for each of its batches, then `update`; `average` and `clip` before that where they are needed. `infinite` names
+    what is stored with infinities from the beginning, such as a mask.
     """
 
     def __init__(
@@ -32,6 +34,7 @@ class Learner:
         self.schedule = rate
         self.optimizer = make_optimizer(module, spec)
         self.parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        self.infinite = set(guards.not_finite(module.state_dict().items()))
         self.amp = make_amp(spec.precision, device)
         # Entering a context that does nothing still costs half a microsecond.
         self.mixed = not isinstance(self.amp.autocast, nullcontext)

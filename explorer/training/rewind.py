@@ -82,7 +82,7 @@ class Rewind:
 
     def stop_if_spoilt(self) -> None:
         """Go back and end the training when a weight is not finite."""
-        if self.done and (name := guards.spoilt(self.learner.module.named_parameters())):
+        if self.done and (name := guards.spoilt(guards.trained(self.learner.module))):
             self._stop(name)
 
     def _copy(self) -> bool:
@@ -144,7 +144,7 @@ class Rewind:
         if wrong := guards.bad_gradient(learner.module):
             return wrong
         learner.optimizer.step()
-        if overflown := guards.spoilt(learner.module.named_parameters()):
+        if overflown := guards.spoilt(guards.trained(learner.module)):
             return f"infinity in the update of {overflown}"
         position.step, position.batch = position.step + 1, position.batch + 1
         return ""

@@ -58,8 +58,9 @@ def identity(spec: TrainSpec) -> dict[str, Any]:
 
 
 def not_finite(learner: Learner) -> str:
-    """What holds a NaN or an infinity; empty when weights, buffers and optimizer state are finite."""
-    if name := guards.spoilt(learner.module.state_dict().items()):
+    """What holds a NaN or an infinity that it did not begin with; empty when all weights and optimizer state are finite."""
+    new = (name for name in guards.not_finite(learner.module.state_dict().items()) if name not in learner.infinite)
+    if name := next(new, ""):
         return f"the weights of {name}"
     names = {id(parameter): name for name, parameter in learner.module.named_parameters()}
     for parameter, values in learner.optimizer.state.items():

@@ -40,6 +40,11 @@ class Pair(nn.Module):
         return x, x
 
 
+class Noted(nn.Linear):
+    def get_extra_state(self) -> dict[str, int]:
+        return {"calls": 1}
+
+
 class Inner(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -88,6 +93,7 @@ def test_more_outputs_than_classes_fit_and_a_single_value_in_any_shape() -> None
             f"{FILE}:arrays",
             r"the largest label is 3 .* which 1 outputs do not cover: mend its last layer to 4 outputs",
         ),
+        (Noted(10, 1), "linear", "the model's _extra_state is a dict, and weights and checkpoints hold tensors alone: let get_"),
         (flat(2, 3), f"{FILE}:rows", "a batch of the data is a dict of pixels, label"),
     ],
 )

@@ -89,6 +89,50 @@ def test_a_spoilt_last_step_makes_no_checkpoint_but_of_the_step_before(
     assert checkpoint_is_finite(tmp_path)
 
 
+MASKED = """
+import torch
+from torch import nn
+class Net(nn.Linear):
+    def __init__(self, start=0.0):
+        super().__init__(10, 1)
+        self.weight.data[0, 0] += start
+        self.register_buffer("mask", torch.full((4, 4), float("-inf")).triu(1))
+        self.bound = nn.Parameter(torch.tensor(float("inf")), requires_grad=False)
+def spoilt():
+    return Net(float("nan"))
+"""
+
+
+@pytest.mark.parametrize("dear", [False, True])
+def test_masks_of_infinities_are_no_spoilt_weights(tmp_path: Path, dear: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor are parameters that do not learn."""
+    monkeypatch.setattr("explorer.training.check_interval.EVERY_STEP_SHARE", 0.0 if dear else 1e9)
+    (tmp_path / "net.py").write_text(MASKED)
+    spec = TrainSpec(source=f"{tmp_path}/net.py:Net", data="linear", epochs=2, checkpoint_every_steps=10, threads=1)
+    report = Scripted(tmp_path)
+    assert run(spec, report).steps == 50
+    assert report.findings == []
+    assert [step.name for step in tmp_path.glob("checkpoint*.pt")] != []
+
+
+def test_a_mask_beside_a_nan_is_not_named(tmp_path: Path) -> None:
+    """The first parameter that holds an infinity would be the bound."""
+    (tmp_path / "net.py").write_text(MASKED)
+    spec = TrainSpec(
+        source=f"{tmp_path}/net.py:Net", data="linear,task=regression", threads=1, learning_rate=10.0, optimizer="sgd"
+    )
+    with pytest.raises(ExplorerError) as caught:
+        run(spec, QuietReporter(tmp_path))
+    assert "bound" not in str(caught.value)
+
+
+def test_weights_that_are_spoilt_from_the_beginning_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(MASKED)
+    spec = TrainSpec(source=f"{tmp_path}/net.py:spoilt", data="linear", threads=1)
+    with pytest.raises(ExplorerError, match="weight holds NaN or infinity before the first step: start from other weights"):
+        run(spec, QuietReporter(tmp_path))
+
+
 @pytest.mark.parametrize("bad", [7, 8])
 def test_the_batches_of_a_step_that_did_not_end_are_taken_again(tmp_path: Path, bad: int) -> None:
     """Two batches a step: the NaN comes with the first or the second of the fourth."""
@@ -104,7 +148,7 @@ def test_spoilt_buffers_make_no_checkpoint(tmp_path: Path) -> None:
     (tmp_path / "counting.py").write_text(
         "import torch\nfrom torch import nn\nclass Net(nn.Linear):\n"
         "  def __init__(self):\n    super().__init__(10, 1)\n    self.register_buffer('seen', torch.zeros(1))\n"
-        "  def forward(self, x):\n    self.seen += float('inf')\n    return super().forward(x)\n"
+        "  def forward(self, x):\n    self.seen += float('inf') if self.training else 0\n    return super().forward(x)\n"
     )
     spec = TrainSpec(source=f"{tmp_path}/counting.py:Net", data="linear", max_steps=8, threads=1)
     report = Scripted(tmp_path)
