@@ -119,8 +119,7 @@ def _finished(ladder: Ladder, found: Converted, lines: list[str]) -> Made:
     if ladder.spec.precision == "float16":
         check, broken, program = _half(ladder, found)
         checks.append(check)
-    ports = [*(port.words() for port in found.traced.inputs), *ladder.traced.outputs]
-    return Made([ladder.path], checks, ports, lines, _hints(ladder, program), broken)
+    return Made([ladder.path], checks, ladder.port_words(found.traced), lines, _hints(ladder, program), broken)
 
 
 def _half(ladder: Ladder, found: Converted) -> tuple[Check, list[PrecisionLoss], Program]:

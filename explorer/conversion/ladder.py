@@ -10,7 +10,7 @@ from torch import nn
 from explorer.conversion.failures import Failures
 from explorer.conversion.inputs import Feed, Proof, merged
 from explorer.conversion.localise import Difference, located
-from explorer.conversion.ports import Traced, opened
+from explorer.conversion.ports import MAX_BATCH, Traced, opened, shape_words
 from explorer.conversion.rewrites import rewritten
 from explorer.conversion.rewrites.rule import Target
 from explorer.conversion.route import Route
@@ -61,6 +61,20 @@ class Ladder:
     def proof_of(self, traced: Traced) -> Proof:
         """The feeds for these ports: samples joined where the batch size is open."""
         return merged(self.proof) if traced.open_batch else self.proof
+
+    def port_words(self, traced: Traced) -> list[str]:
+        """Inputs and outputs as text; sizes of outputs are those that the source gave in the proof."""
+        return [*(port.words() for port in traced.inputs), *(self._output_words(name, traced) for name in traced.outputs)]
+
+    def _output_words(self, name: str, traced: Traced) -> str:
+        given = [feed.expected[name] for feed in self.proof.feeds if name in feed.expected]
+        if len({value.ndim for value in given}) != 1:
+            return name
+        ranges = [(min(sizes), max(sizes)) for sizes in zip(*(value.shape for value in given), strict=True)]
+        if traced.open_batch:
+            ranges[0] = (1, MAX_BATCH)
+        sizes = tuple(low if low == high else (low, high) for low, high in ranges)
+        return f"{name} {shape_words(sizes)} {given[0].dtype}"
 
     def say_batch(self, traced: Traced, most: int | None = None) -> None:
         """Tell what became of the batch size that was asked to be open."""

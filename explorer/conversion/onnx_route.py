@@ -62,7 +62,7 @@ def _tried(ladder: Ladder, module: nn.Module, traced: Traced, exporter: Exporter
     if (finding := provider_forecast(ladder.path)) is not None:
         ladder.route.find(finding.severity, finding.title, finding.evidence, finding.remedy)
     checks = [check, first_wrong_layer(ladder, module, traced)] if ladder.spec.layers else [check]
-    return Made(files, checks, [*(port.words() for port in traced.inputs), *traced.outputs])
+    return Made(files, checks, ladder.port_words(traced))
 
 
 def _shape_words(traced: Traced) -> str:

@@ -22,7 +22,7 @@ from explorer.models.sources import LoadedModel
 from explorer.models.user_code import blamed, is_out_of_memory
 from explorer.schemas.specs import ConvertSpec
 
-__all__ = ["Dim", "ImageOptions", "InputPort", "Shape", "Traced", "exported", "flattened", "opened", "run_flat"]
+__all__ = ["Dim", "ImageOptions", "InputPort", "Shape", "Traced", "exported", "flattened", "opened", "run_flat", "shape_words"]
 
 MAX_BATCH = 64
 EXAMPLE_SEED = 0
@@ -48,7 +48,7 @@ class InputPort:
 
     def words(self) -> str:
         """Such as image 1x3x64..512x64..512 float32."""
-        shapes = " | ".join("x".join(_size_words(size) for size in shape) or "scalar" for shape in self.shapes)
+        shapes = " | ".join(map(shape_words, self.shapes))
         return f"{self.name} {shapes} {str(self.dtype).removeprefix('torch.')}{f' {self.image.layout}' if self.image else ''}"
 
 
@@ -356,6 +356,11 @@ def _independent(
             raise
         return False
     return True
+
+
+def shape_words(shape: Shape) -> str:
+    """Such as 1..64x10."""
+    return "x".join(map(_size_words, shape)) or "scalar"
 
 
 def _size_words(size: Dim) -> str:

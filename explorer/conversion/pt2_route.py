@@ -41,7 +41,7 @@ def proven_pt2(ladder: Ladder) -> Made:
             continue
         if ladder.failures.passed(check):
             ladder.say_batch(traced)
-            return Made([ladder.path], [check], [*(port.words() for port in traced.inputs), *traced.outputs])
+            return Made([ladder.path], [check], ladder.port_words(traced))
         remove(ladder.path)
     raise ladder.failures.error()
 
