@@ -109,9 +109,11 @@ def _check_classes(outputs: torch.Tensor, targets: torch.Tensor, name: str, data
     count = dataset.classes if dataset else None
     if outputs.ndim < 2 or len(outputs) != len(targets) or outputs.shape[2:] != targets.shape[1:]:
         wanted = ", ".join(map(str, (len(targets), count or "classes", *targets.shape[1:])))
+        remedy = "mend its last layer or choose other data; numbers to predict are said with task=regression or as floats"
+        if targets.ndim > 1 and outputs.shape[:-1] == targets.shape:
+            remedy = "its classes come last, as in language models: move them to the second place, or give your own --step"
         raise ExplorerError(
-            f"the model gives shape {tuple(outputs.shape)} for {len(targets)} {name} samples, not ({wanted})",
-            "mend its last layer or choose other data; numbers to predict are said with task=regression or as floats",
+            f"the model gives shape {tuple(outputs.shape)} for {len(targets)} {name} samples, not ({wanted})", remedy
         )
     labels = dataset.targets if dataset else targets.cpu().numpy()
     wrong = _wrong_label(labels, outputs.shape[1])

@@ -37,7 +37,7 @@ def test_a_range_is_declared_and_computed(tmp_path: Path) -> None:
     for length in (1, 17, 30):
         given = np.random.default_rng(length).standard_normal((1, length, 4)).astype(np.float32)
         assert evaluate(tmp_path / "model.mlpackage", {"x": given}, "float32").output.shape == (1, length, 4)
-    assert result.ports[0] == "x 1x1..30x4 float32"
+    assert result.ports == ["x 1x1..30x4 float32", "output 1x1..30x4 float32"], "the ends of the range are proven"
 
 
 def test_enumerated_shapes_are_declared_and_computed(tmp_path: Path) -> None:
@@ -45,6 +45,7 @@ def test_enumerated_shapes_are_declared_and_computed(tmp_path: Path) -> None:
     shapes = description(tmp_path).input[0].type.multiArrayType.enumeratedShapes.shapes
     assert sorted(tuple(item.shape) for item in shapes) == [(1, 3, 4), (1, 6, 4), (1, 12, 4)]
     assert result.checks[0].samples >= 9
+    assert result.ports == ["x 1x6x4 | 1x12x4 | 1x3x4 float32", "output 1x3..12x4 float32"]
 
 
 @pytest.mark.parametrize(("text", "layout"), [("input:rgb,scale=1/127.5,mean=1", "RGB"), (PIXELS, "BGR")])

@@ -108,6 +108,11 @@ def once() -> Any:
     return iter(batches())
 
 
+def tokens() -> Any:
+    numbers = torch.arange(60).reshape(12, 5) % 7
+    return numbers, numbers.roll(-1, dims=1)
+
+
 def values() -> Any:
     return X, X.sum(1) / 7
 

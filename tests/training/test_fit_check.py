@@ -93,6 +93,11 @@ def test_more_outputs_than_classes_fit_and_a_single_value_in_any_shape() -> None
             f"{FILE}:arrays",
             r"the largest label is 3 .* which 1 outputs do not cover: mend its last layer to 4 outputs",
         ),
+        (
+            nn.Sequential(nn.Embedding(7, 4), nn.Linear(4, 7)),
+            f"{FILE}:tokens",
+            r"gives shape \(2, 5, 7\) .*, not \(2, 7, 5\): its classes come last, as in language models: move them",
+        ),
         (Noted(10, 1), "linear", "the model's _extra_state is a dict, and weights and checkpoints hold tensors alone: let get_"),
         (flat(2, 3), f"{FILE}:rows", "a batch of the data is a dict of pixels, label"),
     ],
