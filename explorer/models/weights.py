@@ -9,6 +9,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
+from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 from explorer.errors import ExplorerError
 from explorer.models.content import recognise
@@ -91,11 +92,12 @@ def _model_part(loaded: Any, path: Path) -> StateDict:
 
 
 def load_into(module: nn.Module, state: StateDict, structure: str, origin: str) -> None:
-    """Put every tensor of `state` into `module`; `structure` "resized" first takes the shapes from `state`.
+    """Put every tensor of `state` into `module`; `structure` "resized", and lazy layers, first take the shapes from `state`.
 
     Raises `ExplorerError` with how many keys are missing, unexpected or of another shape, and the first of each.
     """
-    if structure == "resized":
+    was_lazy = _give_sizes(module, state)
+    if structure == "resized" or was_lazy:
         resize_to(module, state)
     own = module.state_dict()
     problem = _difference(own, state)
@@ -103,6 +105,17 @@ def load_into(module: nn.Module, state: StateDict, structure: str, origin: str) 
         remedy = f"{_prefix_hint(set(own), set(state))}; `explorer match` lists every key"
         raise ExplorerError(f"{origin} does not fit the model ({problem})", remedy)
     module.load_state_dict(state)
+
+
+def _give_sizes(module: nn.Module, state: StateDict) -> bool:
+    """Let lazy layers, which have no sizes before their first call, take those of the state; whether there were any."""
+    held = [*module.named_parameters(), *module.named_buffers()]
+    lazy = [(name, value) for name, value in held if isinstance(value, UninitializedParameter | UninitializedBuffer)]
+    for name, value in lazy:
+        if name not in state:
+            raise ExplorerError(f"{name} has no size before the model's first call", "give weights that hold it")
+        value.materialize(state[name].shape)
+    return bool(lazy)
 
 
 def _difference(own: Mapping[str, torch.Tensor], state: StateDict) -> str:

@@ -29,7 +29,6 @@ def check_fit(module: nn.Module, step: StepFunction, data: TrainingData, acceler
     For the default step the outputs must suit the targets, and every label must have its output. Weights, buffers and random
     numbers stay as they are.
     """
-    _check_state(module)
     batch = data.train.first(TRIAL_SAMPLES)
     with RandomStream(0), _evaluating(module):
         if isinstance(step, SupervisedStep):
@@ -40,6 +39,7 @@ def check_fit(module: nn.Module, step: StepFunction, data: TrainingData, acceler
         else:
             step(module, batch)
         accelerator.synchronize()
+    _check_state(module)  # lazy layers have their weights by now
 
 
 def check_outputs(module: nn.Module, dataset: Dataset, device: str = "cpu") -> None:

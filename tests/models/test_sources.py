@@ -1,6 +1,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import torch
@@ -124,6 +125,25 @@ def test_job_of_a_factory_with_arguments_comes_back(work: Path) -> None:
     model = resolve("net.py:Sized(width=5)")
     save_model(model.module, make_job("sized", TrainSpec()), model.source, None)
     assert tuple(resolve("job:sized").module.get_parameter("weight").shape) == (1, 5)
+
+
+@pytest.mark.parametrize("structure", ["as_built", "resized"])
+def test_lazy_layers_take_their_sizes_from_the_weights(work: Path, structure: Literal["as_built", "resized"]) -> None:
+    """They have none before the first call."""
+    (work / "lazy.py").write_text(
+        "from torch import nn\ndef net(): return nn.Sequential(nn.LazyLinear(4), nn.LazyBatchNorm1d(), nn.LazyLinear(2))\n"
+    )
+    trained = resolve("lazy.py:net").module
+    inputs = torch.rand(5, 3)
+    expected = trained(inputs).detach()
+    save_model(trained, make_job("lazy", TrainSpec()), str(work / "lazy.py:net"), None, structure)
+    module = resolve("job:lazy").module.train()
+    torch.testing.assert_close(module(inputs), expected)
+    assert "Linear(in_features=3, out_features=4" in str(module)
+    assert "BatchNorm1d(4, eps" in str(module)
+    save_file({"0.weight": torch.zeros(4, 3)}, work / "part.safetensors")
+    with pytest.raises(ExplorerError, match=r"0\.bias has no size before the model's first call"):
+        resolve("lazy.py:net", "part.safetensors")
 
 
 @pytest.mark.parametrize(

@@ -70,6 +70,10 @@ def test_what_fits_passes_and_is_left_as_it_was() -> None:
     assert not any(part._forward_hooks or part._forward_pre_hooks for part in module.modules())
 
 
+def test_lazy_layers_find_their_sizes_in_the_trial() -> None:
+    check(nn.Sequential(nn.LazyConv2d(4, 3), nn.Flatten(), nn.LazyLinear(10)), "digits")
+
+
 def test_more_outputs_than_classes_fit_and_a_single_value_in_any_shape() -> None:
     check(flat(1000), "digits")
     check(nn.Sequential(nn.Linear(10, 1), nn.Flatten(0)), "linear")
