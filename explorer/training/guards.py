@@ -1,5 +1,6 @@
 """Stops a training at NaN and infinity, before they reach the weights, and says where they came from."""
 
+import cmath
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from explorer.errors import ExplorerError
 from explorer.reporter import Reporter
 
 MEND_STEPS = "lower learning_rate, or set clip_grad_norm"
+MEND_HALF = "its weights are float16: keep them in float32, and take precision float16 or bfloat16"
 MEND_DATA = "mend or leave out the samples with missing values"
 
 
@@ -47,8 +49,13 @@ def stop_at_loss(
     if not all(finite(tensor) for tensor in floating(data)):
         stop(report, "NaN in the data", place, MEND_DATA)
     if name := spoilt(trained(module)):
-        stop(report, f"{'infinity in the update' if looked else 'NaN in the gradient'} of {name}", before)
+        stop(report, bad_update(module) if looked else f"NaN in the gradient of {name}", before, remedy_for(module))
     stop(report, f"{'NaN' if math.isnan(value) else 'infinity'} in the loss", place)
+
+
+def remedy_for(module: nn.Module) -> str:
+    """Against steps that spoil the weights."""
+    return MEND_HALF if any(parameter.dtype == torch.float16 for _, parameter in trained(module)) else MEND_STEPS
 
 
 def stop_at_gradient(report: Reporter, module: nn.Module, place: Place) -> None:
@@ -59,10 +66,13 @@ def stop_at_gradient(report: Reporter, module: nn.Module, place: Place) -> None:
 
 def bad_gradient(module: nn.Module) -> str:
     """The first gradient that is not finite, by parameter; empty without one."""
-    for name, parameter in module.named_parameters():
-        if parameter.grad is not None and not finite(parameter.grad):
-            return f"{'NaN' if bool(parameter.grad.isnan().any()) else 'infinity'} in the gradient of {name}"
-    return ""
+    gradients = ((name, parameter.grad) for name, parameter in module.named_parameters() if parameter.grad is not None)
+    return next((f"{_kind(tensor)} in the gradient of {name}" for name, tensor in gradients if not finite(tensor)), "")
+
+
+def bad_update(module: nn.Module) -> str:
+    """The first parameter that an update, from a finite gradient, made not finite; empty without one."""
+    return next((f"{_kind(tensor)} in the update of {name}" for name, tensor in trained(module) if not finite(tensor)), "")
 
 
 def seem_finite(gradients: list[torch.Tensor]) -> bool:
@@ -71,12 +81,18 @@ def seem_finite(gradients: list[torch.Tensor]) -> bool:
         return True
     sums = [gradient.sum() for gradient in gradients]
     # On the CPU reading each sum takes half the time of joining them.
-    return math.isfinite(sum(map(float, sums)) if sums[0].is_cpu else torch.stack(sums).sum().item())
+    return cmath.isfinite(sum([value.item() for value in sums]) if sums[0].is_cpu else torch.stack(sums).sum().item())
 
 
 def finite(tensor: torch.Tensor) -> bool:
     """Whether no value is NaN or infinite."""
-    return bool(torch.isfinite(tensor).all())
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        return True
+    return bool(torch.isfinite(tensor if tensor.itemsize > 1 else tensor.float()).all())  # not made for float8
+
+
+def _kind(tensor: torch.Tensor) -> str:
+    return "NaN" if bool(tensor.isnan().any()) else "infinity"
 
 
 def spoilt(tensors: Iterable[tuple[str, torch.Tensor]]) -> str:
@@ -86,7 +102,7 @@ def spoilt(tensors: Iterable[tuple[str, torch.Tensor]]) -> str:
 
 def not_finite(tensors: Iterable[tuple[str, torch.Tensor]]) -> Iterator[str]:
     """The names of those with a value that is not finite."""
-    return (name for name, tensor in tensors if tensor.is_floating_point() and not finite(tensor))
+    return (name for name, tensor in tensors if not finite(tensor))
 
 
 def trained(module: nn.Module) -> list[tuple[str, nn.Parameter]]:

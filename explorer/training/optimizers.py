@@ -8,7 +8,11 @@ from explorer.schemas.specs import TrainSpec
 
 
 def make_optimizer(module: nn.Module, spec: TrainSpec) -> torch.optim.Optimizer:
-    """The spec's optimizer over the parameters that train; raises when none does."""
+    """The spec's optimizer over the parameters that train; raises when none does, or one has sparse gradients."""
+    for name, layer in module.named_modules():
+        if getattr(layer, "sparse", False):
+            what = f"{name or 'the model'} ({type(layer).__name__})"
+            raise ExplorerError(f"{what} has sparse gradients, whose norm torch cannot take", "build it with sparse=False")
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]
     if not parameters:
         raise ExplorerError("the model has no parameters that train", "set requires_grad on some of them")

@@ -129,7 +129,9 @@ class Rewind:
             for each in done[:guilty]:
                 self._again(each)
         step, epoch, batch = self._from
-        guards.stop(self.report, what, Place(step + guilty + 1, epoch + 1, batch + guilty + 1))
+        guards.stop(
+            self.report, what, Place(step + guilty + 1, epoch + 1, batch + guilty + 1), guards.remedy_for(self.learner.module)
+        )
 
     def _again(self, done: Done) -> str:
         """Make a step again; gives what is wrong with it, before its update where that shows before."""
@@ -144,7 +146,7 @@ class Rewind:
         if wrong := guards.bad_gradient(learner.module):
             return wrong
         learner.optimizer.step()
-        if overflown := guards.spoilt(guards.trained(learner.module)):
-            return f"infinity in the update of {overflown}"
+        if wrong := guards.bad_update(learner.module):
+            return wrong
         position.step, position.batch = position.step + 1, position.batch + 1
         return ""

@@ -126,6 +126,25 @@ def test_a_mask_beside_a_nan_is_not_named(tmp_path: Path) -> None:
     assert "bound" not in str(caught.value)
 
 
+def test_weights_in_float16_that_an_update_spoils_are_told_so(tmp_path: Path) -> None:
+    """Adam divides by the root of squares plus an epsilon that is zero in float16; here the squares are too."""
+    (tmp_path / "net.py").write_text(
+        "from torch import nn\nclass Net(nn.Linear):\n"
+        "  def forward(self, x):\n    return super().forward(x.half()) * 0.0\ndef net():\n  return Net(10, 1).half()\n"
+    )
+    spec = TrainSpec(source=f"{tmp_path}/net.py:net", data="linear", threads=1)
+    with pytest.raises(ExplorerError, match="NaN in the update of weight at step 1, epoch 1, batch 1: its weights are float16"):
+        run(spec, QuietReporter(tmp_path))
+
+
+def test_complex_weights_and_numbers_of_one_byte_are_looked_at() -> None:
+    bad = torch.tensor([complex(0, math.inf)])
+    assert not guards.seem_finite([torch.ones(2), bad])
+    assert guards.seem_finite([torch.ones(2), torch.tensor([1 + 2j])])
+    assert list(guards.not_finite([("a", torch.ones(1)), ("b", bad), ("c", torch.tensor([3]))])) == ["b"]
+    assert not guards.finite(torch.tensor([math.nan]).to(torch.float8_e4m3fn))
+
+
 def test_weights_that_are_spoilt_from_the_beginning_are_refused(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(MASKED)
     spec = TrainSpec(source=f"{tmp_path}/net.py:spoilt", data="linear", threads=1)

@@ -79,6 +79,12 @@ def test_an_ordered_rate_holds_now_and_the_schedule_goes_on_from_there() -> None
     assert not rate.obey(Orders(stop=True), 76)
 
 
+def test_sparse_gradients_are_refused_by_their_layer() -> None:
+    module = nn.Sequential(nn.Embedding(3, 2, sparse=True), nn.Linear(2, 1))
+    with pytest.raises(ExplorerError, match=r"0 \(Embedding\) has sparse gradients.*: build it with sparse=False"):
+        make_optimizer(module, TrainSpec(optimizer="sgd"))
+
+
 @pytest.mark.parametrize("name", ["adamw", "adam", "sgd", "rmsprop"])
 def test_optimizers_are_what_they_are_called(name: str) -> None:
     module = nn.Linear(2, 1)
