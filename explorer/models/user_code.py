@@ -36,8 +36,7 @@ def blamed(what: str, remedy: str = "mend that line", *, always: bool = True) ->
             raise ExplorerError(message, "let it run on the CPU with mps_fallback, or use device cpu") from error
         if place is None and not always:
             raise
-        text = " ".join(str(error).split())[:300]
-        raise ExplorerError(f"{what}{f' at {place}' if place else ''}: {type(error).__name__}: {text}", remedy) from error
+        raise ExplorerError(f"{what}{f' at {place}' if place else ''}: {_told(error)}", remedy) from error
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -64,8 +63,23 @@ def where(error: BaseException) -> str | None:
     """`file:line` of the innermost frame that belongs neither to explorer nor to an installed library; None without one."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_users(frame.filename)]
-    return f"{frames[-1].filename}:{frames[-1].lineno}" if frames else None
+    frames = [(frame.filename, str(frame.lineno)) for frame in traceback.extract_tb(error.__traceback__)]
+    frames += re.findall(r'File "([^"]+)", line (\d+)', _elsewhere(error))
+    users = [f"{name}:{line}" for name, line in frames if _is_users(name)]
+    return users[-1] if users else None
+
+
+def _told(error: BaseException) -> str:
+    """Type and text of an exception, on one line; of the original where it came from another process or thread."""
+    lines = [line for line in _elsewhere(error).splitlines() if line.strip()]
+    original = next((at for at, line in enumerate(lines) if not line.startswith(" ")), None)
+    text = str(error) if original is None else " ".join(lines[original:])
+    return ("" if original is not None else f"{type(error).__name__}: ") + " ".join(text.split())[:300]
+
+
+def _elsewhere(error: BaseException) -> str:
+    """The traceback that torch puts into the text of what its data loaders and replicas raise; empty without one."""
+    return str(error).partition("Original Traceback (most recent call last):\n")[2]
 
 
 def _is_users(filename: str) -> bool:

@@ -2,8 +2,10 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from torch._utils import ExceptionWrapper
 
 from explorer.errors import ExplorerError
 from explorer.models.user_code import blamed, is_out_of_memory
@@ -81,3 +83,20 @@ def test_an_operator_that_mps_lacks_has_its_own_remedy(tmp_path: Path) -> None:
 def test_our_own_errors_pass_unchanged() -> None:
     with pytest.raises(ExplorerError, match=r"^as it was$"), blamed("not this"):
         raise ExplorerError("as it was")
+
+
+@pytest.mark.parametrize("error", [KeyError("sample 12 is lost"), ValueError("two\nlines")], ids=["key", "lines"])
+def test_what_failed_in_a_loaders_process_is_told_by_its_own_line(tmp_path: Path, error: Exception) -> None:
+    """torch raises it here again, with the traceback of there as its text."""
+    path = tmp_path / "data.py"
+    path.write_text(CODE)
+    scope: dict[str, Any] = {}
+    exec(compile(CODE, str(path), "exec"), scope)
+    try:
+        scope["step"](error)
+    except Exception:
+        wrapper = ExceptionWrapper(where="in DataLoader worker process 0")  # type: ignore[no-untyped-call]
+    text = " ".join(str(error).split())
+    with pytest.raises(ExplorerError) as caught, blamed("the data failed", always=False):
+        wrapper.reraise()  # type: ignore[no-untyped-call]
+    assert caught.value.message == f"the data failed at {path}:2: {type(error).__name__}: {text}"
