@@ -16,7 +16,7 @@ from explorer.training.learner import Learner
 from explorer.training.position import Position
 
 # Share of the training that copies may cost on average, and the steps between two of them.
-COPY_SHARE = 0.003
+COPY_SHARE = 0.002
 LEAST_STEPS, MOST_STEPS = 8, 256
 MOST_COPIED_BYTES = 256 << 20
 MOST_KEPT_BYTES = 64 << 20
@@ -50,6 +50,7 @@ class Rewind:
         self._loss_of_pair = loss_of_pair
         self._accelerator = accelerator
         self._step_s = max(step_s, 1e-9)
+        self._copied = False
         self._due = 0
         self._batch_bytes = 0
         self._from = (0, 0, 0)
@@ -60,7 +61,7 @@ class Rewind:
 
     def prepare(self) -> bool:
         """Before steps: copy where that is due. False when copies or batches would take too much memory."""
-        if self.done and len(self.done) < self._due:
+        if self._copied and len(self.done) < self._due:
             return True
         started = time.perf_counter()
         self.settle()
@@ -72,7 +73,8 @@ class Rewind:
         return due * self._batch_bytes <= MOST_KEPT_BYTES
 
     def settle(self) -> None:
-        """Look at the weights, and let the steps go; ends the training when one of these spoilt them."""
+        """Look at the weights, and let copy and steps go; ends the training when one of these spoilt them."""
+        self._copied = False
         if not self.done:
             return
         self._batch_bytes = sum(part.nbytes for part in self.done[-1][0].data)
@@ -101,6 +103,7 @@ class Rewind:
         self._known = set(learner.optimizer.state)
         self._from = position.step, position.epoch, position.batch
         self._generators = state.generators(self._accelerator)
+        self._copied = True
         return True
 
     def _put_back(self) -> None:

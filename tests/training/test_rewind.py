@@ -247,6 +247,30 @@ def test_a_copy_is_made_as_often_as_that_is_cheap(tmp_path: Path, monkeypatch: p
         assert most == expected
 
 
+def test_one_copy_serves_until_steps_follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that finds no batch, as at the end of an epoch, makes none; a look at the weights voids it."""
+    stepper = make_stepper(nn.Linear(3, 1), TrainSpec(schedule="constant"), Scripted(tmp_path), repeats=True)
+    for _ in range(9):
+        stepper.step(value_batches(1), 1)
+    assert stepper.rewind is not None
+    copies: list[int] = []
+    copy = stepper.rewind._copy
+
+    def counted() -> bool:
+        copies.append(stepper.position.step)
+        return copy()
+
+    monkeypatch.setattr(stepper.rewind, "_copy", counted)
+    stepper.settle()
+    for _ in range(3):
+        assert stepper.steps(iter([]), 5, math.inf, []) == 0
+    stepper.steps(value_batches(2), 5, math.inf, [])
+    assert copies == [9]
+    stepper.settle()
+    stepper.steps(value_batches(1), 5, math.inf, [])
+    assert copies == [9, 11]
+
+
 WITHOUT: dict[str, Callable[[], dict[str, Any]]] = {
     "clipping reads the norm": lambda: {"spec": TrainSpec(clip_grad_norm=1.0)},
     "several batches a step": lambda: {"spec": TrainSpec(accumulate_batches=2)},
