@@ -12,10 +12,11 @@ import torch
 
 from explorer.errors import ExplorerError
 from explorer.files import size_bytes
+from explorer.models.job_files import CHECKPOINT
 from explorer.reporter import Reporter
 from explorer.schemas.train_result import Checkpoint
 
-NAME = "checkpoint.pt"
+NAME = CHECKPOINT
 KEPT_NAME = re.compile(r"checkpoint-([0-9]{1,18})\.pt")
 VERSION = 2
 

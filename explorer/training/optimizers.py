@@ -10,7 +10,7 @@ from explorer.schemas.specs import TrainSpec
 def make_optimizer(module: nn.Module, spec: TrainSpec) -> torch.optim.Optimizer:
     """The spec's optimizer over the parameters that train; raises when none does, or one has sparse gradients."""
     for name, layer in module.named_modules():
-        if getattr(layer, "sparse", False):
+        if isinstance(layer, nn.Embedding | nn.EmbeddingBag) and layer.sparse and layer.weight.requires_grad:
             what = f"{name or 'the model'} ({type(layer).__name__})"
             raise ExplorerError(f"{what} has sparse gradients, whose norm torch cannot take", "build it with sparse=False")
     parameters = [parameter for parameter in module.parameters() if parameter.requires_grad]

@@ -65,7 +65,9 @@ class Run:
         self._resume()
 
     def train(self) -> None:
-        """All that is left. A cancelled run writes its checkpoint, unless it was cut within a step; one that met a NaN too."""
+        """All that is left. A cancelled run writes its checkpoint unless it was cut within a step; one that met a NaN writes
+        that of the step before.
+        """
         if self.data.held_out is None:
             self.report.log("no data is held out, so nothing is validated")
         try:

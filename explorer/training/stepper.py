@@ -266,4 +266,5 @@ class Stepper:
     def _stop_at_loss(self, value: float, place: Place, before: Place, data: Any) -> NoReturn:
         if self.rewind is not None:
             self.rewind.stop_if_spoilt()
-        guards.stop_at_loss(self.report, value, place, data, self.learner.module, before, looked=self.on_cpu)
+        looked = self.checks.every == 1
+        guards.stop_at_loss(self.report, value, place, data, self.learner.module, before, looked=looked)

@@ -85,6 +85,11 @@ def test_sparse_gradients_are_refused_by_their_layer() -> None:
         make_optimizer(module, TrainSpec(optimizer="sgd"))
 
 
+def test_a_sparse_layer_that_does_not_learn_and_a_part_of_that_name_are_no_matter() -> None:
+    module = nn.ModuleDict({"sparse": nn.Linear(2, 1), "frozen": nn.Embedding(3, 2, sparse=True).requires_grad_(False)})
+    assert len(make_optimizer(module, TrainSpec()).param_groups[0]["params"]) == 2
+
+
 @pytest.mark.parametrize("name", ["adamw", "adam", "sgd", "rmsprop"])
 def test_optimizers_are_what_they_are_called(name: str) -> None:
     module = nn.Linear(2, 1)
